@@ -1,0 +1,19 @@
+"""The errors that nacre raises for things its user can mend."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class InputError(ValueError):
+    """Something handed to nacre from outside is wrong.
+
+    Every problem is one line that names the place, the value and the remedy. The command line prints
+    them one by one and exits with 2.
+    """
+
+    def __init__(self, problems: str | Sequence[str]) -> None:
+        self.problems: tuple[str, ...] = (
+            (problems,) if isinstance(problems, str) else tuple(problems)
+        )
+        super().__init__("\n".join(self.problems))
