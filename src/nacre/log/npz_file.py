@@ -1,0 +1,146 @@
+"""Logs as NumPy archives. Nothing in them is ever unpickled."""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from nacre.log.episodes import Log
+from nacre.log.layout import check_names, lay_out
+from nacre.log.metadata import KEY, Metadata, decode_metadata, encode_metadata
+from nacre.log.problems import Problems, show
+
+# Deflate cannot shrink more than this: a member that claims to be larger lies about its size.
+_LARGEST_RATIO = 1033
+_ERRORS = (
+    OSError,
+    ValueError,
+    EOFError,
+    KeyError,
+    SyntaxError,
+    RuntimeError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+
+
+@dataclass(frozen=True)
+class _Member:
+    """An array in the archive, known by its header only."""
+
+    file_name: str
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+
+class ArchiveSource:
+    """The arrays of an archive whose headers have been checked."""
+
+    def __init__(
+        self, archive: zipfile.ZipFile, members: dict[str, _Member], problems: Problems
+    ) -> None:
+        self._archive = archive
+        self._members = members
+        self._problems = problems
+        self.names = [name for name in members if name != KEY]
+        self.metadata = self._read_metadata()
+
+    def is_numeric(self, name: str) -> bool:
+        """Return whether an array holds numbers, or objects, which are refused when loaded."""
+        return self._members[name].dtype.kind in "biufO"
+
+    def load(self, name: str) -> NDArray[Any] | None:
+        """Return an array, or None after reporting why it cannot be read."""
+        member = self._members[name]
+        if member.dtype.hasobject:
+            self._problems.add(
+                "holds Python objects, which are never read",
+                "store numbers in arrays of a numeric dtype, vectors of one length",
+                column=name,
+            )
+            return None
+        try:
+            with self._archive.open(member.file_name) as stream:
+                return np.asarray(npy.read_array(stream, allow_pickle=False))
+        except (*_ERRORS, MemoryError) as error:
+            self._problems.add(
+                f"cannot be read ({show(str(error))})", "write the file anew", column=name
+            )
+            return None
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._archive.close()
+
+    def _read_metadata(self) -> Metadata:
+        member = self._members.get(KEY)
+        if member is None:
+            return Metadata()
+        text = self.load(KEY) if member.dtype.kind == "U" and member.shape == () else None
+        if text is None:
+            self._problems.add(
+                f"the metadata under {KEY!r} is no single text", "remove it from the file"
+            )
+            return Metadata()
+        return decode_metadata(str(text), self._problems)
+
+
+def open_file(path: Path, problems: Problems) -> ArchiveSource | None:
+    """Open an archive and check what the headers of its arrays claim before reading any."""
+    try:
+        archive = zipfile.ZipFile(path)
+        infos = archive.infolist()
+    except _ERRORS as error:
+        problems.add(f"is no readable npz file ({show(str(error))})", "write it with numpy.savez")
+        return None
+    members: dict[str, _Member] = {}
+    for info in infos:
+        name = info.filename.removesuffix(".npy")
+        try:
+            members[name] = _read_member(archive, info, path.stat().st_size)
+        except _ERRORS as error:
+            problems.add(
+                f"is no array that can be read ({show(str(error))})",
+                "write the file anew with numpy.savez",
+                column=name,
+            )
+    if problems:
+        archive.close()
+        return None
+    return ArchiveSource(archive, members, problems)
+
+
+def _read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, archive_size: int) -> _Member:
+    if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise ValueError("compressed by another method than numpy.savez_compressed uses")
+    ratio = 1 if info.compress_type == zipfile.ZIP_STORED else _LARGEST_RATIO
+    if info.compress_size > archive_size or info.file_size > ratio * info.compress_size:
+        raise ValueError(f"claims {info.file_size} bytes, packed in {info.compress_size}")
+    with archive.open(info) as stream:
+        version = npy.read_magic(stream)
+        read_header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+        shape, _, dtype = read_header(stream)
+        rest = info.file_size - stream.tell()
+    size = dtype.itemsize
+    for length in shape:
+        size *= int(length)
+    if not dtype.hasobject and size != rest:
+        raise ValueError(f"claims {shape} {dtype}, {size} bytes, but holds {rest}")
+    return _Member(info.filename, shape, dtype)
+
+
+def write_file(log: Log, stream: IO[bytes]) -> None:
+    """Write a log as an uncompressed archive of one array a column."""
+    check_names(log, "/\\:", KEY)
+    arrays = {**lay_out(log), KEY: np.array(encode_metadata(log))}
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
+        for name, values in arrays.items():
+            with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
+                npy.write_array(member, np.asarray(values, order="C"), allow_pickle=False)

@@ -1,0 +1,147 @@
+"""What is wrong with a log, said so that its owner can mend it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+SHOWN_ROWS = 5
+SHOWN_CHARACTERS = 60
+SHOWN_NAMES = 12
+
+
+def show(value: object) -> str:
+    """Return `value` on one line, control characters escaped, long texts cut."""
+    if isinstance(value, np.floating):
+        text = f"{float(value):.9g}"
+    elif isinstance(value, np.generic):
+        text = repr(value.item())
+    else:
+        text = repr(value)
+    if len(text) > SHOWN_CHARACTERS:
+        text = f"{text[:SHOWN_CHARACTERS]}…"
+    return text
+
+
+def show_names(names: Iterable[str]) -> str:
+    """Return column names as a list for a message, the first dozen spelled out."""
+    shown = [show(name) for name in names]
+    rest = len(shown) - SHOWN_NAMES
+    if rest > 0:
+        shown = [*shown[:SHOWN_NAMES], f"and {rest} more"]
+    return ", ".join(shown) or "none"
+
+
+def show_path(path: object) -> str:
+    """Return a path as it was given, escaped only where a terminal would stumble over it."""
+    text = str(path)
+    return text if text.isprintable() else repr(text)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing wrong with a log: where, what was found there, and how to mend it.
+
+    Attributes:
+        message: What is wrong.
+        remedy: What to do about it.
+        file: The file, absent when the log was given as arrays.
+        column: The column, with the coordinate for vectors.
+        row: The row of the file or array, counted from 0, header and comments not counted.
+        line: The line of a text file, counted from 1.
+        value: What was found there, already made printable.
+    """
+
+    message: str
+    remedy: str
+    file: str | None = None
+    column: str | None = None
+    row: int | None = None
+    line: int | None = None
+    value: str | None = None
+
+    def __str__(self) -> str:
+        place = []
+        if self.column is not None:
+            place.append(f"column {show(self.column)}")
+        if self.row is not None:
+            line = "" if self.line is None else f" (line {self.line})"
+            place.append(f"row {self.row}{line}")
+        heads = [self.file or "log", *([", ".join(place)] if place else [])]
+        found = "" if self.value is None else f", found {self.value}"
+        return f"{': '.join(heads)}: {self.message}{found}; {self.remedy}"
+
+
+@dataclass
+class Problems:
+    """Collects the problems of one log and knows how its rows and columns are called.
+
+    Attributes:
+        file: Named in every problem.
+        labels: What a field is called where the log comes from, if not by its own name.
+        numbered: Fields that are spread over columns `name_0, name_1, …`.
+        lines: Gives the line of each row of a text file; asked only when a problem is found.
+        rows: The row of the file for each row that was read, if some could not be read.
+        found: The problems so far.
+    """
+
+    file: str | None = None
+    labels: dict[str, str] = field(default_factory=dict)
+    numbered: set[str] = field(default_factory=set)
+    lines: Callable[[], NDArray[np.int64]] | None = None
+    rows: NDArray[np.int64] | None = None
+    found: list[Problem] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return bool(self.found)
+
+    def label(self, name: str, element: int | None = None) -> str:
+        """Return the name of a field, or of one coordinate of it, as its owner knows it."""
+        if element is None:
+            return self.labels.get(name, name)
+        if name in self.numbered:
+            return f"{name}_{element}"
+        return f"{self.labels.get(name, name)}[{element}]"
+
+    def add(
+        self, message: str, remedy: str, *, column: str | None = None, value: str | None = None
+    ) -> None:
+        """Add a problem of the log or of a whole column."""
+        self.found.append(Problem(message, remedy, self.file, column, value=value))
+
+    def add_rows(
+        self,
+        name: str | None,
+        rows: NDArray[Any],
+        describe: Callable[[int], tuple[str, str | None]],
+        remedy: str,
+        *,
+        elements: NDArray[Any] | None = None,
+    ) -> None:
+        """Add the same kind of problem in several rows, the first few of them one by one.
+
+        Args:
+            name: The field; None if it is the row as a whole.
+            rows: Rows as they were read.
+            describe: Gives message and printable value of the i-th of these rows.
+            remedy: What to do.
+            elements: The coordinate of a vector, by row.
+        """
+        if len(rows) == 0:
+            return
+        lines = self.lines() if self.lines is not None else None
+        for i in range(min(len(rows), SHOWN_ROWS)):
+            row = int(rows[i] if self.rows is None else self.rows[rows[i]])
+            element = None if elements is None else int(elements[i])
+            column = None if name is None else self.label(name, element)
+            line = int(lines[row]) if lines is not None and row < len(lines) else None
+            message, value = describe(i)
+            self.found.append(Problem(message, remedy, self.file, column, row, line, value))
+        rest = len(np.unique(rows[SHOWN_ROWS:]))
+        if rest:
+            more = f"and {rest} more {'row' if rest == 1 else 'rows'} with the same problem"
+            self.add(more, remedy, column=None if name is None else self.label(name))

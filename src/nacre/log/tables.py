@@ -1,0 +1,177 @@
+"""Arrow columns as NumPy arrays and back, without a Python object per value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from nacre.log.draft import VECTORS
+from nacre.log.metadata import Metadata
+from nacre.log.problems import Problems, show
+
+_NUMBER = r"^\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$"
+
+
+class TableSource:
+    """The columns of an Arrow table, fetched one at a time and in chunks.
+
+    Args:
+        schema: The names and types of the columns.
+        metadata: What the file says about them.
+        fetch: Gives the chunks of a column, once.
+        problems: Receives what is wrong.
+        close: Lets go of the file.
+    """
+
+    def __init__(
+        self,
+        schema: Any,
+        metadata: Metadata,
+        fetch: Callable[[str], Iterable[Any]],
+        problems: Problems,
+        close: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.names: list[str] = list(schema.names)
+        self.metadata = metadata
+        self._schema = schema
+        self._fetch = fetch
+        self._problems = problems
+        self.close = close
+
+    def is_numeric(self, name: str) -> bool:
+        """Return whether a column holds numbers, truth values or vectors of them."""
+        kind = self._schema.field(name).type
+        return _is_number(kind.value_type if _is_list(kind) else kind)
+
+    def load(self, name: str) -> NDArray[Any] | None:
+        """Return a column as (N,) or (N, w), or None after reporting why it cannot be read."""
+        try:
+            return read_column(
+                name, self._schema.field(name).type, self._fetch(name), self._problems
+            )
+        except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
+            self._problems.add(
+                f"cannot be read ({show(str(error))})", "write the file anew", column=name
+            )
+            return None
+
+
+def read_column(
+    name: str, kind: Any, chunks: Iterable[Any], problems: Problems
+) -> NDArray[Any] | None:
+    """Return a column of Arrow chunks as (N,) or (N, w); missing values become NaN."""
+    if _is_list(kind) and _is_number(kind.value_type):
+        return _read_vectors(name, chunks, problems)
+    if _is_number(kind):
+        return _concatenate([_read_scalars(chunk) for chunk in chunks])
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        _report_text(name, chunks, problems)
+    elif pa.types.is_null(kind):
+        return np.full(sum(len(chunk) for chunk in chunks), np.nan)
+    else:
+        problems.add(
+            f"has the type {show(str(kind))}, not numbers",
+            "store numbers, or lists of numbers of one length",
+            column=name,
+        )
+    return None
+
+
+def _is_list(kind: Any) -> bool:
+    return bool(
+        pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+    )
+
+
+def _is_number(kind: Any) -> bool:
+    return bool(
+        pa.types.is_integer(kind)
+        or pa.types.is_floating(kind)
+        or pa.types.is_boolean(kind)
+        or pa.types.is_decimal(kind)
+    )
+
+
+def _concatenate(parts: list[NDArray[Any]]) -> NDArray[Any]:
+    return np.concatenate(parts) if parts else np.empty(0)
+
+
+def _read_scalars(chunk: Any) -> NDArray[Any]:
+    """Convert a chunk of numbers; NaN stands for what is missing."""
+    if pa.types.is_decimal(chunk.type) or (
+        chunk.null_count and not pa.types.is_floating(chunk.type)
+    ):
+        chunk = pc.cast(chunk, pa.float64(), safe=False)
+    return np.asarray(chunk.to_numpy(zero_copy_only=False))
+
+
+def _read_vectors(name: str, chunks: Iterable[Any], problems: Problems) -> NDArray[Any] | None:
+    parts, lengths = [], []
+    width: int | None = None
+    for chunk in chunks:
+        counts = pc.fill_null(pc.list_value_length(chunk), -1).to_numpy(zero_copy_only=False)
+        lengths.append(counts)
+        width = int(counts[0]) if width is None and len(counts) else width
+        if width is not None and width > 0 and (counts == width).all():
+            part = _read_scalars(chunk.flatten()).reshape(len(chunk), width)
+            parts.append(_narrow(part) if name in VECTORS else part)
+    if sum(map(len, parts)) != sum(map(len, lengths)):
+        _report_ragged(name, np.concatenate(lengths), problems)
+        return None
+    return _concatenate(parts)
+
+
+def _narrow(part: NDArray[Any]) -> NDArray[Any]:
+    """Return vectors as float32, in which they end: saves holding a column in double precision."""
+    if part.shape[1] == 1:
+        return part  # It may hold the elements of a Discrete space, whole numbers of any size.
+    with np.errstate(over="ignore"):
+        return part.astype(np.float32, copy=False)
+
+
+def _report_ragged(name: str, lengths: NDArray[Any], problems: Problems) -> None:
+    filled = lengths[lengths > 0]
+    width = int(np.argmax(np.bincount(filled))) if len(filled) else None
+    rows = np.flatnonzero(lengths != width) if len(filled) else np.arange(len(lengths))
+    expected = "a vector is expected" if width is None else f"most rows have {width}"
+
+    def describe(i: int) -> tuple[str, str | None]:
+        length = int(lengths[rows[i]])
+        what = "has no vector" if length < 0 else f"has {length} entries"
+        return f"{what} where {expected}", None
+
+    problems.add_rows(name, rows, describe, "give every row a vector of the same length")
+
+
+def _report_text(name: str, chunks: Iterable[Any], problems: Problems) -> None:
+    """Name the rows of a text column that are not numbers, or that it is text at all."""
+    column = pa.chunked_array([pc.cast(chunk, pa.large_string()) for chunk in chunks])
+    is_number = pc.fill_null(pc.match_substring_regex(column, _NUMBER), False)
+    rows = np.flatnonzero(~is_number.to_numpy())
+    if len(rows) == 0:
+        problems.add("holds numbers as text", "store them as numbers", column=name)
+    problems.add_rows(
+        name,
+        rows,
+        lambda i: ("is not a number", show(column[int(rows[i])].as_py())),
+        "write a number in every row",
+    )
+
+
+def build_table(columns: Mapping[str, NDArray[Any]], metadata: Mapping[str, str] | None) -> Any:
+    """Return an Arrow table; (N, w) columns become lists of the fixed size w."""
+    arrays = []
+    for values in columns.values():
+        plain = np.ascontiguousarray(values)
+        if plain.ndim == 1:
+            arrays.append(pa.array(plain))
+        else:
+            flat = pa.array(plain.reshape(-1))
+            arrays.append(pa.FixedSizeListArray.from_arrays(flat, plain.shape[1]))
+    fields = [pa.field(n, a.type) for n, a in zip(columns, arrays, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=pa.schema(fields, metadata=metadata))
