@@ -222,6 +222,13 @@ def test_keeping_the_old_policy_costs_nothing():
     )
 
 
+def test_costs_in_jax_are_charged_in_double():
+    """0.1 + 0.2 in float32 is off by 1e-8."""
+    old, new = np.array([[0.1, 0.9]]), np.array([[0.2, 0.8]])
+    charged = switching_cost(old, new, lambda old, new: jax.numpy.sum(old[:, 0] + new[:, 0]))
+    np.testing.assert_allclose(charged, 0.1 + 0.2, rtol=1e-15)
+
+
 def test_single_precision_tables_are_evaluated_in_double():
     world = random_world(0, 3, 2)
     table = jax.numpy.asarray(random_policy(0, world))

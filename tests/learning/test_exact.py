@@ -83,7 +83,7 @@ def test_enumeration_agrees_with_a_plain_loop(seed):
         if not np.array_equal(new, old):
             best = max(best, net_values(world, old, new, cost)[0])
     found = switch_optimal(world, old, cost, method="enumeration", search=Search(resolution=2))
-    np.testing.assert_allclose(found.net_value, best, atol=1e-6)
+    np.testing.assert_allclose(found.net_value, best, atol=1e-10)
     assert found.n_evaluated == 7**3
 
 

@@ -71,7 +71,10 @@ def switching_cost(old: npt.ArrayLike, new: npt.ArrayLike, cost: TabularCost) ->
     weight), but the paper compares with V(π_o), for which no cost is due.
     """
     old, new = np.asarray(old, dtype=np.float64), np.asarray(new, dtype=np.float64)
-    return 0.0 if np.array_equal(old, new) else float(cost(old, new))
+    if np.array_equal(old, new):
+        return 0.0
+    with jax.enable_x64(True):  # a cost in jax.numpy would otherwise round to float32
+        return float(cost(old, new))
 
 
 def net_values(
