@@ -1,0 +1,101 @@
+"""Multilayer perceptrons on batches of rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from nacre.errors import InputError
+
+Activation = Literal["relu", "tanh", "identity"]
+
+ACTIVATIONS: dict[Activation, Callable[[Array], Array]] = {
+    "relu": jax.nn.relu,
+    "tanh": jnp.tanh,
+    "identity": lambda x: x,
+}
+
+
+class MLP(eqx.Module):
+    """x ↦ act(… act(x W₁ + b₁) … W_n + b_n), applied to the last axis of a batch."""
+
+    weights: tuple[Float[Array, "inputs outputs"], ...]
+    biases: tuple[Float[Array, " outputs"], ...]
+    activations: tuple[Activation, ...] = eqx.field(static=True)
+
+    def __check_init__(self) -> None:
+        problems = []
+        if not len(self.weights) == len(self.biases) == len(self.activations) > 0:
+            problems.append(
+                f"{len(self.weights)} weights, {len(self.biases)} biases and "
+                f"{len(self.activations)} activations given; a network has one of each for every "
+                "layer and at least one layer"
+            )
+        problems += [
+            f"unknown activation {name!r:.60}; known: {', '.join(ACTIVATIONS)}"
+            for name in self.activations
+            if name not in ACTIVATIONS
+        ]
+        width = None
+        for i, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=False)):
+            if weight.ndim != 2 or bias.shape != weight.shape[1:]:
+                problems.append(
+                    f"layer {i}: weight of shape {weight.shape} and bias of shape {bias.shape} do "
+                    "not fit each other"
+                )
+                break
+            if width not in (None, weight.shape[0]):
+                problems.append(
+                    f"layer {i} reads {weight.shape[0]} numbers, the one before has {width} outputs"
+                )
+            width = weight.shape[1]
+        if problems:
+            raise InputError(problems)
+
+    @classmethod
+    def init(
+        cls,
+        key: PRNGKeyArray,
+        sizes: tuple[int, ...],
+        activations: tuple[Activation, ...] | None = None,
+    ) -> MLP:
+        """Random layers, uniform in ±1/√inputs; ReLU between them unless told otherwise."""
+        if len(sizes) < 2 or min(sizes) < 1:
+            raise InputError(
+                f"a network of widths {sizes}; give at least an input and an output width, all "
+                "positive"
+            )
+        layers = len(sizes) - 1
+        weights, biases = [], []
+        for layer_key, inputs, outputs in zip(
+            jax.random.split(key, layers), sizes[:-1], sizes[1:], strict=True
+        ):
+            weight_key, bias_key = jax.random.split(layer_key)
+            bound = 1.0 / math.sqrt(inputs)
+            weights.append(
+                jax.random.uniform(weight_key, (inputs, outputs), minval=-bound, maxval=bound)
+            )
+            biases.append(jax.random.uniform(bias_key, (outputs,), minval=-bound, maxval=bound))
+        if activations is None:
+            hidden: tuple[Activation, ...] = ("relu",) * (layers - 1)
+            activations = (*hidden, "identity")
+        return cls(tuple(weights), tuple(biases), activations)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Width of the input and of each layer."""
+        return (self.weights[0].shape[0], *(int(weight.shape[1]) for weight in self.weights))
+
+    def __call__(self, x: Float[Array, "... inputs"]) -> Float[Array, "... outputs"]:
+        """Apply to each row."""
+        for weight, bias, activation in zip(
+            self.weights, self.biases, self.activations, strict=True
+        ):
+            x = ACTIVATIONS[activation](x @ weight + bias)
+        return x

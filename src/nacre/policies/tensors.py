@@ -1,0 +1,56 @@
+"""Tensors of a policy file: taken by name, checked, stacked to a network."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from nacre.errors import InputError
+from nacre.policies.networks import MLP
+
+Tensors = dict[str, np.ndarray]
+
+
+def check_tensors(tensors: Tensors) -> list[str]:
+    """What is wrong with the numbers of a file; `logits` alone may hold -inf, for never."""
+    problems = []
+    for name, tensor in tensors.items():
+        if tensor.dtype not in (np.float16, np.float32, np.float64):
+            problems.append(
+                f"tensor {name!r:.60} is of type {tensor.dtype}, expected floats; export it as "
+                "float32"
+            )
+            continue
+        with np.errstate(over="ignore"):
+            single = np.atleast_1d(tensor.astype(np.float32))
+        finite = np.isfinite(single)
+        if name == "logits" and not np.all(np.any(finite, axis=-1)):
+            problems.append("tensor 'logits' has a row that allows no action; give it one")
+        elif not np.all(finite | (single == -np.inf) if name == "logits" else finite):
+            problems.append(f"tensor {name!r:.60} holds NaN or infinity; train or export again")
+    return problems
+
+
+def take(tensors: Tensors, name: str) -> np.ndarray:
+    """Remove and return a tensor, at least in single precision."""
+    if name not in tensors:
+        raise InputError(f"tensor {name!r} is missing; export the policy again")
+    tensor = tensors.pop(name)
+    return tensor.astype(np.promote_types(tensor.dtype, np.float32), copy=False)
+
+
+def stack_layers(layers: list[tuple[np.ndarray, np.ndarray]], activations: tuple[Any, ...]) -> MLP:
+    """A network from weights stored as (outputs, inputs) and biases."""
+    return MLP(
+        tuple(jnp.asarray(weight.T) for weight, _ in layers),
+        tuple(jnp.asarray(bias) for _, bias in layers),
+        activations,
+    )
+
+
+def describe_error(error: BaseException) -> str:
+    """An error of another library as one short line."""
+    text = "".join(c if c.isprintable() else " " for c in str(error)) or type(error).__name__
+    return " ".join(text.split())[:160]
