@@ -83,8 +83,8 @@ class MLP(eqx.Module):
             )
             biases.append(jax.random.uniform(bias_key, (outputs,), minval=-bound, maxval=bound))
         if activations is None:
-            hidden: tuple[Activation, ...] = ("relu",) * (layers - 1)
-            activations = (*hidden, "identity")
+            between: list[Activation] = ["relu"] * (layers - 1)
+            activations = (*between, "identity")
         return cls(tuple(weights), tuple(biases), activations)
 
     @property

@@ -26,10 +26,10 @@ def check_tensors(tensors: Tensors) -> list[str]:
         with np.errstate(over="ignore"):
             single = np.atleast_1d(tensor.astype(np.float32))
         finite = np.isfinite(single)
-        if name == "logits" and not np.all(np.any(finite, axis=-1)):
-            problems.append("tensor 'logits' has a row that allows no action; give it one")
-        elif not np.all(finite | (single == -np.inf) if name == "logits" else finite):
+        if not np.all(finite | (single == -np.inf) if name == "logits" else finite):
             problems.append(f"tensor {name!r:.60} holds NaN or infinity; train or export again")
+        elif name == "logits" and not np.all(np.any(finite, axis=-1)):
+            problems.append("tensor 'logits' has a row that allows no action; give it one")
     return problems
 
 
