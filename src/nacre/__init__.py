@@ -1,3 +1,80 @@
 """Should we replace the policy we run today? Balanced policy switching from logged data."""
 
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from nacre import examples as examples
+    from nacre.costs import GeneralTransportCost as GeneralTransportCost
+    from nacre.costs import GlobalCost as GlobalCost
+    from nacre.costs import LocalCost as LocalCost
+    from nacre.costs import SwitchingCost as SwitchingCost
+    from nacre.costs import TransportCost as TransportCost
+    from nacre.costs import groups as groups
+    from nacre.costs import read_cost as read_cost
+    from nacre.errors import InputError as InputError
+    from nacre.log import Log as Log
+    from nacre.log import read_log as read_log
+    from nacre.log import validate_log as validate_log
+    from nacre.log import write_log as write_log
+    from nacre.policies import Controller as Controller
+    from nacre.policies import read_policy as read_policy
+    from nacre.policies import write_policy as write_policy
+
+# Imported on first use: `import nacre` and `nacre --help` must not wait for JAX and Arrow.
+_HOMES = {
+    "Controller": "nacre.policies",
+    "GeneralTransportCost": "nacre.costs",
+    "GlobalCost": "nacre.costs",
+    "InputError": "nacre.errors",
+    "LocalCost": "nacre.costs",
+    "Log": "nacre.log",
+    "SwitchingCost": "nacre.costs",
+    "TransportCost": "nacre.costs",
+    "read_cost": "nacre.costs",
+    "read_log": "nacre.log",
+    "read_policy": "nacre.policies",
+    "validate_log": "nacre.log",
+    "write_log": "nacre.log",
+    "write_policy": "nacre.policies",
+}
+_MODULES = {"examples": "nacre.examples", "groups": "nacre.costs.groups"}
+
+__all__ = [
+    "Controller",
+    "GeneralTransportCost",
+    "GlobalCost",
+    "InputError",
+    "LocalCost",
+    "Log",
+    "SwitchingCost",
+    "TransportCost",
+    "__version__",
+    "examples",
+    "groups",
+    "read_cost",
+    "read_log",
+    "read_policy",
+    "validate_log",
+    "write_log",
+    "write_policy",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        found = import_module(_MODULES[name])
+    elif name in _HOMES:
+        found = getattr(import_module(_HOMES[name]), name)
+    else:
+        raise AttributeError(f"module 'nacre' has no attribute {name!r}")
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

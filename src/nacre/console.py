@@ -1,0 +1,180 @@
+"""What the command line prints: tables for people, one JSON document for programs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from nacre.costs import CostBreakdown, LogStates, SwitchingCost
+from nacre.log import Log, Problem
+from nacre.log.problems import show_path
+from nacre.log.spaces import space_to_json
+from nacre.pricing import summarise_states
+
+WIDEST_MATRIX = 6
+LONGEST_LIST = 12
+
+
+def print_json(document: Mapping[str, Any]) -> None:
+    """Print one JSON document; NaN and infinity have no place in it."""
+    sys.stdout.write(json.dumps(document, indent=2, allow_nan=False) + "\n")
+
+
+def print_text(text: str) -> None:
+    """Print paragraphs, wrapped to the terminal's width."""
+    _console().print(text)
+
+
+def print_log(path: Path, log: Log) -> None:
+    """Print that a log is in order, and its summary."""
+    lines = [f"{show_path(path)}: no problems found", repr(log)]
+    lines += [f"  note         {note}" for note in _find_notes(log)]
+    _console().print("\n".join(lines), soft_wrap=True)
+
+
+def describe_log(path: Path, log: Log) -> dict[str, Any]:
+    """A valid log as a JSON document."""
+    returns = log.returns()
+    terminated = int(log.terminated[log.offsets[1:] - 1].sum())
+    return {
+        "file": str(path),
+        "valid": True,
+        "problems": [],
+        "sha256": log.fingerprint(),
+        "transitions": log.n_transitions,
+        "episodes": log.n_episodes,
+        "terminated": terminated,
+        "truncated": log.n_episodes - terminated,
+        "observation_space": space_to_json(log.observation_space),
+        "action_space": space_to_json(log.action_space),
+        "returns": {
+            "mean": float(returns.mean()),
+            "low": float(returns.min()),
+            "high": float(returns.max()),
+        },
+        "columns": list(log.columns),
+        "notes": _find_notes(log),
+    }
+
+
+def describe_problems(path: Path, problems: Sequence[Problem]) -> dict[str, Any]:
+    """The problems of a log as a JSON document."""
+    return {
+        "file": str(path),
+        "valid": False,
+        "problems": [
+            {
+                "text": str(problem),
+                "message": problem.message,
+                "remedy": problem.remedy,
+                "column": problem.column,
+                "row": problem.row,
+                "line": problem.line,
+                "value": problem.value,
+            }
+            for problem in problems
+        ],
+    }
+
+
+def print_cost(cost: SwitchingCost, breakdown: CostBreakdown) -> None:
+    """Print a price, its parts, the flows of mass and how the price is spread over states."""
+    console = _console()
+    console.print(f"Switching cost {_with_error(breakdown)}, {_name_states(cost, breakdown)}")
+    console.print(_tabulate_parts(cost, breakdown))
+    names = breakdown.group_names
+    if len(names) <= WIDEST_MATRIX:
+        console.print("Mass by group: rows under the old policy, columns under the new one")
+        console.print(_tabulate_flows(breakdown))
+    else:
+        console.print(f"Mass that changes its group, largest flows of {len(names)} groups")
+        console.print(_tabulate_largest(breakdown))
+    console.print(_describe_spread(cost, breakdown))
+
+
+def _console() -> Console:
+    return Console(highlight=False, markup=False, emoji=False)
+
+
+def _find_notes(log: Log) -> list[str]:
+    notes = log.provenance.get("notes", [])
+    return [str(note) for note in notes] if isinstance(notes, list) else [str(notes)]
+
+
+def _with_error(breakdown: CostBreakdown) -> str:
+    error = f" ± {breakdown.standard_error:.2g}" if breakdown.standard_error else ""
+    return f"{breakdown.total:.4g}{error}"
+
+
+def _name_states(cost: SwitchingCost, breakdown: CostBreakdown) -> str:
+    count = f"{breakdown.n_states:,} {'state' if breakdown.n_states == 1 else 'states'}"
+    if isinstance(cost.state_measure, LogStates):
+        whole = "drawn from" if breakdown.standard_error else "of"
+        return f"averaged over {count} {whole} the log"
+    return f"averaged over {count}"
+
+
+def _tabulate_parts(cost: SwitchingCost, breakdown: CostBreakdown) -> Table:
+    table = _table("", "weight", "mass", "price")
+    table.add_row(
+        "learning (mass that changes its group)",
+        f"{cost.learning_weight:g}",
+        f"{breakdown.learning_mass:.4f}",
+        f"{breakdown.learning:.4g}",
+    )
+    table.add_row(
+        "transaction (mass that stays in it)",
+        f"{cost.transaction_weight:g}",
+        f"{breakdown.transaction_mass:.4f}",
+        f"{breakdown.transaction:.4g}",
+    )
+    link = "" if cost.link == "identity" else " after the link"
+    table.add_row(f"total{link}", "", "", f"{breakdown.total:.4g}")
+    return table
+
+
+def _tabulate_flows(breakdown: CostBreakdown) -> Table:
+    table = _table("", *breakdown.group_names)
+    for name, row in zip(breakdown.group_names, breakdown.flows, strict=True):
+        table.add_row(name, *(f"{mass:.4f}" for mass in row))
+    return table
+
+
+def _tabulate_largest(breakdown: CostBreakdown) -> Table:
+    table = _table("from", "to", "mass")
+    names, flows = breakdown.group_names, breakdown.flows
+    moves = [
+        (flows[i, j], names[i], names[j])
+        for i in range(len(names))
+        for j in range(len(names))
+        if i != j and flows[i, j] > 0
+    ]
+    for mass, source, target in sorted(moves, key=lambda move: -move[0])[:LONGEST_LIST]:
+        table.add_row(source, target, f"{mass:.4f}")
+    return table
+
+
+def _describe_spread(cost: SwitchingCost, breakdown: CostBreakdown) -> str:
+    spread = summarise_states(cost, breakdown)
+    whole_log = isinstance(cost.state_measure, LogStates) and not breakdown.standard_error
+    place = f" (row {spread['dearest']} of the log)" if whole_log else ""
+    text = (
+        f"A state costs {spread['median']:.4g} in the middle, nine of ten at most "
+        f"{spread['ninth_decile']:.4g}, the dearest {spread['highest']:.4g}{place}."
+    )
+    if spread["carry_half"] is None:
+        return text
+    return f"{text} Half of the price falls on {spread['carry_half']:,} states."
+
+
+def _table(*headings: str) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    for i, heading in enumerate(headings):
+        table.add_column(heading, justify="left" if i == 0 else "right", overflow="fold")
+    return table

@@ -1,0 +1,62 @@
+"""What a switch costs: groups of actions, statewise costs and the family they span."""
+
+from nacre.costs import groups
+from nacre.costs.description import describe_cost
+from nacre.costs.family import (
+    CostBreakdown,
+    GeneralTransportCost,
+    GlobalCost,
+    LocalCost,
+    SwitchingCost,
+    TransportCost,
+)
+from nacre.costs.groups import ActionGroups, Boxes, IndexSets
+from nacre.costs.importance import Rule, RuleImportance, StateImportance, TableImportance
+from nacre.costs.measures import (
+    FiniteStates,
+    LogStates,
+    StateMeasure,
+    UniformBox,
+    WeightedStates,
+)
+from nacre.costs.statewise import (
+    Comparison,
+    Difference,
+    GeneralTransport,
+    StatewiseCost,
+    Transport,
+)
+from nacre.costs.toml import build_cost, format_cost, parse_cost, read_cost, write_cost
+
+__all__ = [
+    "ActionGroups",
+    "Boxes",
+    "Comparison",
+    "CostBreakdown",
+    "Difference",
+    "FiniteStates",
+    "GeneralTransport",
+    "GeneralTransportCost",
+    "GlobalCost",
+    "IndexSets",
+    "LocalCost",
+    "LogStates",
+    "Rule",
+    "RuleImportance",
+    "StateImportance",
+    "StateMeasure",
+    "StatewiseCost",
+    "SwitchingCost",
+    "TableImportance",
+    "Transport",
+    "TransportCost",
+    "UniformBox",
+    "WeightedStates",
+    "build_cost",
+    "describe_cost",
+    "format_cost",
+    "groups",
+    "parse_cost",
+    "read_cost",
+    "write_cost",
+]

@@ -1,0 +1,63 @@
+"""Whether a log and the policies whose switch is to be priced come from the same world."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from nacre.errors import InputError
+from nacre.log import Log
+from nacre.policies.policy import Policy
+
+
+def check_log_fits(log: Log, policy: Policy, name: str = "the policy") -> None:
+    """Raise `InputError` if the log does not hold what a policy observes and does.
+
+    A log may know fewer discrete states or actions than the policy: it need not have met them all.
+
+    Args:
+        log: The log.
+        policy: The policy.
+        name: What to call the policy in messages.
+    """
+    problems = []
+    for what, mine, other in (
+        ("observations", log.observation_space, policy.observation_space),
+        ("actions", log.action_space, policy.action_space),
+    ):
+        if not _fits(mine, other):
+            problems.append(
+                f"{name} does not fit the log: its {what} are {_describe(other)}, those of the log "
+                f"are {_describe(mine)}; give a log and policies of the same world"
+            )
+    if problems:
+        raise InputError(problems)
+
+
+def check_states_fit(states: np.ndarray, space: gymnasium.Space[Any]) -> None:
+    """Raise `InputError` unless an array holds rows of an observation space."""
+    if isinstance(space, gymnasium.spaces.Discrete):
+        fits = states.ndim == 1 and states.dtype.kind in "iu"
+        fits = fits and (not states.size or (states.min() >= 0 and states.max() < int(space.n)))
+    else:
+        fits = states.ndim == 2 and states.shape[1:] == space.shape and states.dtype.kind in "fiu"
+    if not fits:
+        raise InputError(
+            f"states of shape {states.shape} and type {states.dtype} are no rows of the policies' "
+            f"observations, which are {_describe(space)}"
+        )
+
+
+def _fits(log_space: gymnasium.Space[Any], policy_space: gymnasium.Space[Any]) -> bool:
+    if isinstance(policy_space, gymnasium.spaces.Discrete):
+        return isinstance(log_space, gymnasium.spaces.Discrete) and log_space.n <= policy_space.n
+    return isinstance(log_space, gymnasium.spaces.Box) and log_space.shape == policy_space.shape
+
+
+def _describe(space: gymnasium.Space[Any]) -> str:
+    if isinstance(space, gymnasium.spaces.Discrete):
+        return f"numbers from 0 to {int(space.n) - 1}"
+    size = int(np.prod(space.shape or ()))
+    return f"vectors of {size} {'number' if size == 1 else 'numbers'}"
