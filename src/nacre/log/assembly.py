@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from nacre.log import checks, continuity
 from nacre.log.completion import complete
-from nacre.log.draft import FIELDS, VECTORS, Draft, is_reserved
+from nacre.log.draft import FIELDS, FLAGS, VECTORS, Draft, is_reserved
 from nacre.log.problems import Problems
 from nacre.log.spaces import JSON, SpaceError, canonical_space, infer_space
 
@@ -156,7 +156,7 @@ def _check_structure(draft: Draft, grouping: continuity.Grouping, problems: Prob
         step = draft.columns["step"]
         following = continuity.check_steps(step, grouping, pairs, problems)
         pairs = pairs & (np.diff(step) != 0)
-    for name in ("terminated", "truncated"):
+    for name in FLAGS:
         if name in draft.fields:
             continuity.check_ends(name, draft.fields[name], grouping, pairs, problems)
     if {"observation", "next_observation"} <= draft.fields.keys():
@@ -167,7 +167,7 @@ def _check_structure(draft: Draft, grouping: continuity.Grouping, problems: Prob
 def _ended(draft: Draft) -> NDArray[np.bool_]:
     """Return where rows say that their episode ends; nowhere if the flags could not be read."""
     ended = np.zeros(len(next(iter(draft.fields.values()))), dtype=np.bool_)
-    for name in ("terminated", "truncated"):
+    for name in FLAGS:
         if name in draft.fields:
             ended |= draft.fields[name]
     return ended

@@ -48,7 +48,9 @@ def open_file(path: Path, problems: Problems) -> TableSource | None:
     if ragged:
         _report_ragged(ragged, table, problems)
     metadata = decode_metadata(head.metadata, problems)
-    chunks = {name: table.column(name).chunks for name in set(table.column_names)}
+    chunks = {
+        name: column.chunks for name, column in zip(table.column_names, table.columns, strict=True)
+    }
     # Each column is handed over for good, so that its memory is free once it was converted.
     return TableSource(table.schema, metadata, chunks.pop, problems)
 

@@ -15,7 +15,8 @@ from nacre.log.problems import Problems, show
 from nacre.log.spaces import JSON
 
 VECTORS = ("observation", "action", "next_observation")
-FIELDS = ("episode", *VECTORS, "reward", "terminated", "truncated")
+FLAGS = ("terminated", "truncated")
+FIELDS = ("episode", *VECTORS, "reward", *FLAGS)
 REQUIRED = ("episode", "observation", "action", "reward", "terminated")
 _RESERVED = re.compile(rf"({'|'.join(FIELDS)})|({'|'.join(VECTORS)})_[0-9]+")
 

@@ -105,7 +105,8 @@ def open_file(path: Path, problems: Problems) -> ArchiveSource | None:
         name = info.filename.removesuffix(".npy")
         try:
             members[name] = _read_member(archive, info, path.stat().st_size)
-        except _ERRORS as error:
+        except Exception as error:
+            # Headers are parsed as Python literals: the ways in which that can fail are many.
             problems.add(
                 f"is no array that can be read ({show(str(error))})",
                 "write the file anew with numpy.savez",

@@ -11,6 +11,7 @@ import numpy as np
 from gymnasium.spaces import Space
 from numpy.typing import NDArray
 
+from nacre.log.checks import check_numeric
 from nacre.log.draft import FIELDS, REQUIRED, VECTORS, Draft, is_reserved
 from nacre.log.metadata import ColumnForm, Metadata
 from nacre.log.problems import Problems, show_names
@@ -117,14 +118,7 @@ def _load_numbered(
     complete = True
     for index in range(len(family)):
         values = source.load(family[index])
-        if values is not None and values.ndim != 1:
-            problems.add(
-                f"has the shape {values.shape}",
-                "a numbered column holds one number a row",
-                column=family[index],
-            )
-            values = None
-        if values is None:
+        if values is None or not check_numeric(family[index], values, problems, axes=1):
             complete = False
             continue
         if vectors is None:

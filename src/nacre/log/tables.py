@@ -10,10 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from nacre.log.draft import VECTORS
+from nacre.log.draft import FLAGS, VECTORS
 from nacre.log.metadata import Metadata
 from nacre.log.problems import Problems, show
 
+_FLAG = r"^\s*([tT]rue|TRUE|[fF]alse|FALSE|[01])\s*$"
 _NUMBER = r"^\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$"
 
 
@@ -149,18 +150,16 @@ def _report_ragged(name: str, lengths: NDArray[Any], problems: Problems) -> None
 
 
 def _report_text(name: str, chunks: Iterable[Any], problems: Problems) -> None:
-    """Name the rows of a text column that are not numbers, or that it is text at all."""
+    """Name the rows of a text column that do not fit, or else that it is text at all."""
     column = pa.chunked_array([pc.cast(chunk, pa.large_string()) for chunk in chunks])
-    is_number = pc.fill_null(pc.match_substring_regex(column, _NUMBER), False)
-    rows = np.flatnonzero(~is_number.to_numpy())
+    pattern, wrong, remedy = _NUMBER, "is not a number", "write a number in every row"
+    if name in FLAGS:
+        pattern, wrong, remedy = _FLAG, "is neither true nor false", "write true or false"
+    fits = pc.fill_null(pc.match_substring_regex(column, pattern), False)
+    rows = np.flatnonzero(~fits.to_numpy())
     if len(rows) == 0:
-        problems.add("holds numbers as text", "store them as numbers", column=name)
-    problems.add_rows(
-        name,
-        rows,
-        lambda i: ("is not a number", show(column[int(rows[i])].as_py())),
-        "write a number in every row",
-    )
+        problems.add("holds its values as text", "store numbers or truth values", column=name)
+    problems.add_rows(name, rows, lambda i: (wrong, show(column[int(rows[i])].as_py())), remedy)
 
 
 def build_table(columns: Mapping[str, NDArray[Any]], metadata: Mapping[str, str] | None) -> Any:
