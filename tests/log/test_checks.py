@@ -133,7 +133,25 @@ def test_episodes_have_whole_numbers(tmp_path: Path) -> None:
 def test_observation_and_successor_in_different_forms(tmp_path: Path) -> None:
     path = write_npz(tmp_path / "log.npz", next_observation=[[1.0], [9.0], [3.0], [4.0]])
     text = one_problem(path)
-    assert "column 'next_observation': holds float32 of shape (1,) a row where observation" in text
+    assert "column 'next_observation': is 1 wide where its space has 2 coordinates" in text
+
+
+def test_successors_are_read_in_the_form_of_the_observations(tmp_path: Path) -> None:
+    path = write_npz(
+        tmp_path / "log.npz", observation=[0.5, 1.0, 0.5, 2.0], next_observation=[1, 2, 2, 0]
+    )
+    assert read_log(path).next_observations.shape == (4, 1)
+    path = write_npz(
+        tmp_path / "log.npz", observation=[0, 1, 2, 3], next_observation=[1.0, 6.0, 3.0, 4.0]
+    )
+    log = read_log(path)
+    assert log.next_observations.dtype == np.int32
+    assert log.observation_space == Discrete(7)
+    path = write_npz(
+        tmp_path / "log.npz", observation=[0, 1, 2, 3], next_observation=[1.0, np.nan, 3.0, 4.0]
+    )
+    text = one_problem(path)
+    assert "column 'next_observation', row 1: is no whole number, found nan" in text
 
 
 def test_further_columns_become_common_dtypes(tmp_path: Path) -> None:

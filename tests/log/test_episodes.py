@@ -288,7 +288,7 @@ def test_every_problem_of_given_arrays_is_reported_at_once() -> None:
             offsets=[0, 3],
             action_space=Box(0, 1, (2, 2)),
             provenance={"x": {1, 2}},  # type: ignore[dict-item]
-            columns={"reward": [0, 0, 0], "short": [1]},
+            columns={"reward": [0, 0, 0], "short": [1], 7: [0, 0, 0]},  # type: ignore[dict-item]
         )
     text = "\n".join(caught.value.problems)
     for part in (
@@ -300,6 +300,7 @@ def test_every_problem_of_given_arrays_is_reported_at_once() -> None:
         "flatten it to one axis",
         "the provenance cannot be written as JSON",
         "'reward': cannot be the name of a further column",
+        "column 7: cannot be the name of a further column",
         "'short': has 1 rows where the others have 3",
     ):
         assert part in text

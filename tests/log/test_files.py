@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -81,10 +82,26 @@ def test_nothing_half_written_stays_behind(
 
 def test_other_failures_leave_nothing_behind_either(tmp_path: Path) -> None:
     log = make_log(further=True)
-    colliding = Log(**{**vars(log), "columns": {**log.columns, "mean_0": log.rewards}})
+    colliding = replace(log, columns={**log.columns, "mean_0": log.rewards})
     with pytest.raises(InputError, match="two columns are called 'mean_0'"):
         write_log(colliding, tmp_path / "log.csv")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_provenance_that_is_no_json_is_not_written(tmp_path: Path) -> None:
+    for wrong in ({1, 2}, float("nan")):
+        log = replace(make_log(), provenance={"x": wrong})  # type: ignore[dict-item]
+        with pytest.raises(InputError, match="the provenance cannot be written as JSON"):
+            write_log(log, tmp_path / "log.parquet")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_parts_of_a_log_are_logs_too(tmp_path: Path, suffix: str) -> None:
+    log = make_log((5, 2, 7, 3), further=True)
+    for part in (log.subsample(9, seed=1), *log.split(0.5, seed=1), log.select([2, 2])):
+        write_log(part, tmp_path / f"log{suffix}")
+        assert_same(read_log(tmp_path / f"log{suffix}"), part)
 
 
 def test_writing_replaces_an_earlier_log(tmp_path: Path) -> None:

@@ -131,6 +131,26 @@ def test_damaged_data_is_reported_by_column(tmp_path: Path) -> None:
     assert "Bad CRC-32" in str(validate_log(path)[0])
 
 
+def test_damage_beyond_the_header_is_found_when_the_array_is_read(tmp_path: Path) -> None:
+    n = 200_000
+    path = tmp_path / "log.npz"
+    noise = np.random.default_rng(0).normal(size=n)
+    flags = np.ones(n, bool)
+    np.savez(
+        path,
+        episode=np.arange(n),
+        observation=np.zeros(n, int),
+        action=np.zeros(n, int),
+        reward=noise,
+        terminated=flags,
+    )
+    data = bytearray(path.read_bytes())
+    data[data.index(noise[-8:].tobytes())] ^= 0xFF
+    path.write_bytes(bytes(data))
+    (text,) = map(str, validate_log(path))
+    assert "column 'reward': cannot be read (\"Bad CRC-32" in text
+
+
 def test_versions_of_the_array_format(tmp_path: Path) -> None:
     buffer = io.BytesIO()
     np.lib.format.write_array(buffer, np.arange(4.0), version=(2, 0))

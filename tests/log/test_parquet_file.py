@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 from nacre.log import Log, parquet_file, read_log, validate_log, write_log
 
@@ -35,22 +36,23 @@ def test_the_file_is_as_documented(tmp_path: Path) -> None:
     assert document["provenance"] == {"world": "a test", "seed": 0}
 
 
-def test_many_batches_and_row_groups(tmp_path: Path, monkeypatch: object) -> None:
+def test_many_batches_and_row_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     n = 1000
     path = tmp_path / "log.parquet"
     log = Log.from_arrays(
         np.arange(2.0 * n).reshape(n, 2), np.arange(n) % 7, np.arange(n), np.ones(n, bool)
     )
-    patch = monkeypatch.setattr  # type: ignore[attr-defined]
-    patch(parquet_file, "_GROUP_ROWS", 300)
-    patch(parquet_file, "_BATCH_ROWS", 128)
+    monkeypatch.setattr(parquet_file, "_GROUP_ROWS", 300)
+    monkeypatch.setattr(parquet_file, "_BATCH_ROWS", 128)
     write_log(log, path)
     assert pq.ParquetFile(path).num_row_groups == 4
     assert_same(read_log(path), log)
 
 
-def test_ragged_rows_are_found_across_batches(tmp_path: Path, monkeypatch: object) -> None:
-    monkeypatch.setattr(parquet_file, "_BATCH_ROWS", 1)  # type: ignore[attr-defined]
+def test_ragged_rows_are_found_across_batches(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parquet_file, "_BATCH_ROWS", 1)
     vectors = [[0.0, 1.0], [1.0, 1.0], [1.0], [1.0, 1.0]]
     problems = validate_log(write_parquet(tmp_path / "log.parquet", observation=vectors))
     assert [p.row for p in problems] == [2]

@@ -15,7 +15,7 @@ from nacre.log import checks, continuity
 from nacre.log.completion import complete
 from nacre.log.draft import FIELDS, FLAGS, VECTORS, Draft, is_reserved
 from nacre.log.problems import Problems
-from nacre.log.spaces import JSON, SpaceError, canonical_space, infer_space
+from nacre.log.spaces import JSON, SpaceError, canonical_space, infer_space, like_space
 
 
 class Content(TypedDict):
@@ -104,7 +104,7 @@ def _check_fields(draft: Draft, problems: Problems) -> None:
         if values is None:
             continue
         if name in VECTORS:
-            space = draft.spaces.get(name.removeprefix("next_"))
+            space = _expected_space(name, draft)
             checked: NDArray[Any] | None = checks.conform(name, values, space, problems)
         elif name == "episode":
             checked = checks.check_whole(name, values, problems)
@@ -114,7 +114,6 @@ def _check_fields(draft: Draft, problems: Problems) -> None:
             checked = checks.check_flags(name, values, problems)
         if checked is not None:
             draft.fields[name] = checked
-    _match_successors(draft, problems)
     for name in ("observation", "action"):
         known = [draft.fields[n] for n in (name, f"next_{name}") if n in draft.fields]
         if name not in draft.spaces and known and not problems:
@@ -122,19 +121,13 @@ def _check_fields(draft: Draft, problems: Problems) -> None:
             draft.notes.append(f"the {name} space was not given: {guess}")
 
 
-def _match_successors(draft: Draft, problems: Problems) -> None:
-    """Check that observations and their successors have the same form."""
-    here, there = draft.fields.get("observation"), draft.fields.get("next_observation")
-    if here is None or there is None:
-        return
-    if here.shape[1:] != there.shape[1:] or here.dtype != there.dtype:
-        problems.add(
-            f"holds {there.dtype} of shape {there.shape[1:]} a row where "
-            f"{problems.label('observation')} holds {here.dtype} of shape {here.shape[1:]}",
-            "write both in the same form",
-            column=problems.label("next_observation"),
-        )
-        del draft.fields["next_observation"]
+def _expected_space(name: str, draft: Draft) -> Space[Any] | None:
+    """Return the space of a vector field, for successors at least one of the observations' form."""
+    space = draft.spaces.get(name.removeprefix("next_"))
+    observation = draft.fields.get("observation")
+    if space is None and name == "next_observation" and observation is not None:
+        return like_space(observation)
+    return space
 
 
 def _check_columns(draft: Draft, problems: Problems) -> None:

@@ -21,9 +21,9 @@ REQUIRED = ("episode", "observation", "action", "reward", "terminated")
 _RESERVED = re.compile(rf"({'|'.join(FIELDS)})|({'|'.join(VECTORS)})_[0-9]+")
 
 
-def is_reserved(name: str) -> bool:
+def is_reserved(name: object) -> bool:
     """Return whether a further column must not have this name."""
-    return not name or _RESERVED.fullmatch(name) is not None
+    return not isinstance(name, str) or not name or _RESERVED.fullmatch(name) is not None
 
 
 @dataclass

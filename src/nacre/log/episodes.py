@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from gymnasium.spaces import Box, Discrete, Space
+from gymnasium.spaces import Box, Space
 from numpy.typing import ArrayLike, NDArray
 
 from nacre.errors import InputError
@@ -320,8 +320,6 @@ def _check_discount(discount: float) -> None:
 
 
 def _describe(space: Space[Any]) -> str:
-    if isinstance(space, Discrete):
-        return f"Discrete({space.n})"
     if isinstance(space, Box):
         return f"Box({space.low.min():.6g}, {space.high.max():.6g})"
     return str(space)

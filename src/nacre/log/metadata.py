@@ -10,6 +10,7 @@ from typing import Any
 from gymnasium.spaces import Space
 from numpy.typing import NDArray
 
+from nacre.errors import InputError
 from nacre.log.episodes import Log
 from nacre.log.problems import Problems, show
 from nacre.log.spaces import JSON, SpaceError, space_from_json, space_to_json
@@ -66,7 +67,13 @@ def encode_metadata(log: Log, columns: Mapping[str, NDArray[Any]] | None = None)
             }
             for name, values in columns.items()
         }
-    return json.dumps(document)
+    try:
+        return json.dumps(document, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"log: the provenance cannot be written as JSON ({error}); "
+            "use texts, finite numbers, lists and dictionaries"
+        ) from error
 
 
 def decode_metadata(text: str | bytes | None, problems: Problems) -> Metadata:

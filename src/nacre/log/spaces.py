@@ -116,6 +116,13 @@ def _as_float(bound: str | int | float) -> float:
         return float("inf") if int(bound) > 0 else float("-inf")
 
 
+def like_space(values: NDArray[Any]) -> Space[Any]:
+    """Return the widest space whose members have the form of `values`, (N,) or (N, d)."""
+    if values.ndim == 1:
+        return _discrete(LARGEST_DISCRETE)
+    return _box([-np.inf] * values.shape[1], [np.inf] * values.shape[1])
+
+
 def infer_space(columns: Sequence[NDArray[Any]], *, bounded: bool) -> tuple[Space[Any], str]:
     """Guess the space of a column that came without one, and say what was guessed.
 
@@ -134,4 +141,4 @@ def infer_space(columns: Sequence[NDArray[Any]], *, bounded: bool) -> tuple[Spac
         return _box([-1.0] * width, [1.0] * width), (
             "assumed a Box with bounds -1 and 1, within which all values lie"
         )
-    return _box([-np.inf] * width, [np.inf] * width), "assumed a Box without bounds"
+    return like_space(columns[0]), "assumed a Box without bounds"
