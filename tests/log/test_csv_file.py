@@ -126,6 +126,9 @@ def test_text_that_is_not_utf8(tmp_path: Path) -> None:
     problems = [str(p) for p in validate_log(path)]
     assert problems
     assert all(problem.isprintable() for problem in problems)
+    path.write_bytes((HEAD + ROWS).encode() + b"1,\xff\n")
+    (problem,) = map(str, validate_log(path))
+    assert "is no readable CSV file ('line 5 is not UTF-8')" in problem
     path.write_bytes(HEAD.replace("reward", "\xff").encode("latin-1") + ROWS.encode())
     assert "is no readable CSV file" in str(validate_log(path)[0])
 

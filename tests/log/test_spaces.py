@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete, Space
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nacre.log.spaces import (
@@ -20,6 +20,7 @@ from nacre.log.spaces import (
 bounds = st.floats(width=32, allow_nan=False)
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(bounds, bounds), min_size=1, max_size=5))
 def test_boxes_survive_json(pairs: list[tuple[float, float]]) -> None:
     low, high = np.array([sorted(pair) for pair in pairs], dtype=np.float32).T

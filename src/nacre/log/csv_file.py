@@ -97,6 +97,11 @@ def _read_table(path: Path, head: _Head) -> tuple[Any, list[tuple[int, int]]]:
 
 
 def _read_text(path: Path, head: _Head) -> tuple[Any, list[tuple[int, int]]]:
+    with path.open("rb") as stream:
+        for number, line in enumerate(stream, start=1):
+            # Arrow would print a traceback of its own for a ragged row that it cannot decode.
+            if not _is_utf8(line):
+                raise ValueError(f"line {number} is not UTF-8")
     ragged: list[tuple[int, int]] = []
 
     def skip(row: Any) -> str:
@@ -115,6 +120,14 @@ def _read_text(path: Path, head: _Head) -> tuple[Any, list[tuple[int, int]]]:
     )
     columns = [_parse(column) for column in table.columns]
     return pa.Table.from_arrays(columns, names=table.column_names), ragged
+
+
+def _is_utf8(line: bytes) -> bool:
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _parse(column: Any) -> Any:
