@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
-import optax  # type: ignore[import-untyped]
+import optax
 
 from nacre.errors import InputError
 from nacre.evaluation.exact import optimal_policy, start_value

@@ -1,0 +1,180 @@
+"""Net Actor-Critic from end to end: evaluate the old policy, learn, evaluate, decide."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+from jaxtyping import ArrayLike
+
+from nacre.costs.family import CostBreakdown, SwitchingCost
+from nacre.costs.measures import UniformBox
+from nacre.decision.rule import Choice, decide
+from nacre.evaluation.fitted import (
+    EpochReport,
+    Evaluation,
+    as_rows,
+    evaluate_policy,
+    read_values,
+)
+from nacre.learning.config import LearnerConfig, default
+from nacre.learning.progress import Reporter, Silent, Tick
+from nacre.learning.run import Learned, check_fit, learn
+from nacre.log import Log
+from nacre.policies.policy import Policy
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What Net Actor-Critic found and decided.
+
+    `policy` is what should run next: the new policy if the choice is to switch, else the old one.
+    """
+
+    choice: Choice
+    policy: Policy
+    old_value: float
+    new_value: float
+    net_value: float
+    cost: CostBreakdown
+    learned: Learned
+    old_evaluation: Evaluation
+    new_evaluation: Evaluation | None
+
+    @property
+    def new_policy(self) -> Policy:
+        """The policy that was learned, whether chosen or not."""
+        return self.learned.policy
+
+    def __repr__(self) -> str:
+        return (
+            f"Outcome({self.choice}: old value {self.old_value:.6g}, new value "
+            f"{self.new_value:.6g} - cost {self.cost.total:.6g} = net {self.net_value:.6g}; "
+            f"{self.learned.stop_reason})"
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain numbers for a record."""
+        return {
+            "choice": self.choice,
+            "old_value": self.old_value,
+            "new_value": self.new_value,
+            "net_value": self.net_value,
+            "cost": self.cost.as_json(),
+            "stop_reason": self.learned.stop_reason,
+            "healthy": self.learned.healthy,
+            "complete": self.learned.complete,
+            "epochs": [dataclasses.asdict(record) for record in self.learned.history],
+        }
+
+
+def net_actor_critic(
+    log: Log,
+    old_policy: Policy,
+    cost: SwitchingCost,
+    start: ArrayLike | None = None,
+    config: LearnerConfig | None = None,
+    *,
+    seed: int = 0,
+    reporter: Reporter | None = None,
+    checkpoint: str | Path | None = None,
+) -> Outcome:
+    """Algorithm 1 with the decision w.
+
+    Args:
+        log: The old policy's log.
+        old_policy: The policy in force.
+        cost: The price of leaving it.
+        start: The state or states that the next episode starts from; the log's own if not given.
+        config: The learner; `nacre.learning.default()` if not given.
+        seed: Everything random follows from it.
+        reporter: Hears of every epoch of every stage.
+        checkpoint: Where learning is kept from epoch to epoch, to go on after an interruption.
+    """
+    config = config or default()
+    check_fit(log, old_policy, cost)
+    start = as_rows(log.starts if start is None else start, old_policy.signature)
+    report = reporter or Silent()
+    # One seed for both evaluations: the same networks, batches and noise judge both policies.
+    evaluation_seed, learning_seed, cost_seed = (seed * 3 + i for i in range(3))
+
+    def evaluate(policy: Policy, stage: str) -> Evaluation:
+        return evaluate_policy(
+            policy,
+            log,
+            start,
+            config.evaluation,
+            discount=config.discount,
+            seed=evaluation_seed,
+            on_epoch=lambda epoch: report(_tick(stage, epoch)),
+        )
+
+    old_evaluation = evaluate(old_policy, "evaluating the old policy")
+    learned = learn(
+        log,
+        old_policy,
+        cost,
+        start,
+        config,
+        old_value=old_evaluation.value,
+        seed=learning_seed,
+        reporter=report,
+        checkpoint=checkpoint,
+    )
+    price = with_evaluation_states(cost, config).evaluate(
+        old_policy, learned.policy, log, seed=cost_seed
+    )
+    new_evaluation = None
+    if config.reevaluate and learned.complete:
+        new_evaluation = evaluate(learned.policy, "evaluating the new policy")
+        new_value = new_evaluation.value
+    else:
+        new_value = training_estimate(config, learned, start, price.total, seed)
+    trusted = (
+        learned.healthy
+        and learned.complete
+        and old_evaluation.healthy
+        and (new_evaluation is None or new_evaluation.healthy)
+    )
+    net_value = new_value - price.total
+    choice = decide(old_evaluation.value, net_value, trusted=trusted)
+    return Outcome(
+        choice,
+        learned.policy if choice == "switch" else old_policy,
+        old_evaluation.value,
+        new_value,
+        net_value,
+        price,
+        learned,
+        old_evaluation,
+        new_evaluation,
+    )
+
+
+def training_estimate(
+    config: LearnerConfig, learned: Learned, start: ArrayLike, price: float, seed: int
+) -> float:
+    """Value of the learned policy by the critics that trained it, as the paper's runs take it."""
+    value, _ = read_values(
+        config.evaluation,
+        learned.state.critics.online,
+        learned.policy,
+        as_rows(start, learned.policy.signature),
+        jax.random.key(seed),
+    )
+    return float(value) + (price if config.form == "net" else 0.0)
+
+
+def with_evaluation_states(cost: SwitchingCost, config: LearnerConfig) -> SwitchingCost:
+    """The same cost with as many sampled states as the final price wants."""
+    if isinstance(cost.state_measure, UniformBox):
+        measure = dataclasses.replace(cost.state_measure, n=config.n_cost_states_evaluation)
+        return dataclasses.replace(cost, state_measure=measure)
+    return cost
+
+
+def _tick(stage: str, epoch: EpochReport) -> Tick:
+    return Tick(stage, epoch.epoch, epoch.epochs, epoch.steps, epoch.loss, epoch.value)

@@ -1,0 +1,61 @@
+"""An epoch: many pure steps in one compiled loop that leaves as soon as something breaks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+S = TypeVar("S")
+I = TypeVar("I")
+
+Step = Callable[[PRNGKeyArray, S], tuple[S, I]]
+
+
+def run_epoch(
+    step: Step[S, I],
+    state: S,
+    key: PRNGKeyArray,
+    n_steps: int,
+    healthy: Callable[[I], Bool[Array, ""]],
+) -> tuple[S, I, Int[Array, ""], Bool[Array, ""]]:
+    """Run `step` n times, or until an `info` is not healthy.
+
+    Args:
+        step: A pure step from a key and a state to a state and an info of scalars.
+        state: Where to start.
+        key: The epoch's key; step i gets `fold_in(key, i)`.
+        n_steps: Number of steps.
+        healthy: Whether the loop may go on after this info.
+
+    Returns:
+        The last state, the infos' averages, the number of steps done, and whether all were healthy.
+    """
+    shapes = jax.eval_shape(step, key, state)[1]
+    zeros = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
+
+    def go_on(carry: tuple[Int[Array, ""], S, I, Bool[Array, ""]]) -> Bool[Array, ""]:
+        i, _, _, ok = carry
+        return ok & (i < n_steps)
+
+    def advance(
+        carry: tuple[Int[Array, ""], S, I, Bool[Array, ""]],
+    ) -> tuple[Int[Array, ""], S, I, Bool[Array, ""]]:
+        i, state, sums, _ = carry
+        state, info = step(jax.random.fold_in(key, i), state)
+        return i + 1, state, jax.tree.map(jnp.add, sums, info), healthy(info)
+
+    count, state, sums, ok = jax.lax.while_loop(
+        go_on, advance, (jnp.asarray(0), state, zeros, jnp.asarray(True))
+    )
+    return state, jax.tree.map(lambda total: total / jnp.maximum(count, 1), sums), count, ok
+
+
+def within_bounds(
+    loss: Float[Array, ""], q: Float[Array, ""], largest_q: Float[Array, ""] | float
+) -> Bool[Array, ""]:
+    """Whether a loss is finite and the critics' mean value believable."""
+    return jnp.isfinite(loss) & (jnp.abs(q) <= largest_q)

@@ -1,0 +1,243 @@
+"""Net Actor-Critic (Algorithm 1): one pure step, and an epoch of them in one compiled loop."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
+
+from nacre.costs.family import SwitchingCost
+from nacre.evaluation.backup import (
+    CriticState,
+    bootstrap_targets,
+    clipped_adam,
+    next_state_values,
+    step_critics,
+)
+from nacre.evaluation.critics import Critics
+from nacre.evaluation.loop import run_epoch, within_bounds
+from nacre.evaluation.noise import draw_uniforms
+from nacre.evaluation.transitions import Batch, Transitions
+from nacre.learning.config import LearnerConfig
+from nacre.policies.policy import Policy
+
+
+class SwitchingProblem(eqx.Module):
+    """What is given: the log, the old policy, the price of leaving it, and the start."""
+
+    transitions: Transitions
+    old_policy: Policy
+    start: Float[Array, "starts ..."]
+    cost: SwitchingCost = eqx.field(static=True)
+
+
+class State(eqx.Module):
+    """What is learned: the new policy, the critics, and their optimisers' memories."""
+
+    policy: Policy
+    critics: CriticState
+    optimizer: optax.OptState
+
+
+class Info(eqx.Module):
+    """What one step saw; the epoch reports the averages.
+
+    `value` is the estimate at the start, `net_value` minus the cost; where the actor does not look at
+    the start they are zero here and read off once at the end of the epoch.
+    """
+
+    critic_loss: Float[Array, ""]
+    q: Float[Array, ""]
+    critic_gradient_norm: Float[Array, ""]
+    value: Float[Array, ""]
+    cost: Float[Array, ""]
+    net_value: Float[Array, ""]
+    divergence: Float[Array, ""]
+    actor_gradient_norm: Float[Array, ""]
+
+
+def init_state(config: LearnerConfig, policy: Policy, critics: Critics) -> State:
+    """The state before the first step."""
+    memory = _actor_optimizer(config).init(eqx.filter(policy, eqx.is_inexact_array))
+    return State(policy, CriticState.init(config.critics, critics), memory)
+
+
+def step(
+    config: LearnerConfig, problem: SwitchingProblem, key: PRNGKeyArray, state: State
+) -> tuple[State, Info]:
+    """One pass through lines 3 to 7 of Algorithm 1."""
+    batch_key, next_key, state_key, action_key, actor_key = jax.random.split(key, 5)
+    batch = problem.transitions.sample(batch_key, config.critics.batch_size)
+    cost_states = problem.cost.state_measure.draw(
+        state_key,
+        config.n_cost_states,
+        problem.transitions.rows.observations,
+        state.policy.observation_space,
+    )
+
+    def price(policy: Policy) -> Float[Array, ""]:
+        return problem.cost.at(problem.old_policy, policy, cost_states, action_key)
+
+    next_values = next_state_values(
+        config.critics, state.critics.target, state.policy, batch, next_key
+    )
+    current_price = price(state.policy) if config.form == "net" else 0.0
+    targets = bootstrap_targets(
+        batch.rewards, batch.terminated, next_values, config.discount, current_price, config.form
+    )
+    critics, critic_info = step_critics(config.critics, state.critics, batch, targets)
+
+    def loss(policy: Policy) -> tuple[Array, tuple[Array, Array, Array]]:
+        cost = price(policy)
+        value, gain, divergence = objective_terms(
+            config, problem, policy, critics.online, batch, actor_key
+        )
+        improved = combine_objective(config, value, gain, divergence, cost, critics.online.spread)
+        return -improved, (value, cost, divergence)
+
+    (_, (value, cost, divergence)), gradient = eqx.filter_value_and_grad(loss, has_aux=True)(
+        state.policy
+    )
+    updates, memory = _actor_optimizer(config).update(gradient, state.optimizer)
+    policy = eqx.apply_updates(state.policy, updates)
+    info = Info(
+        critic_info.loss,
+        critic_info.q,
+        critic_info.gradient_norm,
+        value,
+        cost,
+        net_estimate(config, value, cost),
+        divergence,
+        optax.global_norm(gradient),
+    )
+    return State(policy, critics, memory), info
+
+
+def objective_terms(
+    config: LearnerConfig,
+    problem: SwitchingProblem,
+    policy: Policy,
+    critics: Critics,
+    batch: Batch,
+    key: PRNGKeyArray,
+) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, ""]]:
+    """Expected Q at the start, expected Q at the log's states, and KL(new ‖ old) there.
+
+    Terms that the configuration does not ask for are zero and cost nothing.
+    """
+    actor = config.actor
+    start_key, noise_key, log_key = jax.random.split(key, 3)
+    value = gain = divergence = jnp.zeros(())
+    if actor.states != "log":
+        rows = problem.start
+        if rows.shape[0] > actor.n_start_states:
+            rows = rows[jax.random.randint(start_key, (actor.n_start_states,), 0, rows.shape[0])]
+        distribution = policy(rows)
+        uniforms = draw_uniforms(
+            noise_key,
+            actor.n_action_samples,
+            rows.shape[0],
+            distribution.noise_size,
+            actor.sampling,
+        )
+        value = jnp.mean(critics.expectation(rows, distribution, uniforms, actor.combine))
+    if actor.states != "start" or actor.behaviour_weight > 0:
+        distribution = policy(batch.observations)
+    if actor.states != "start":
+        uniforms = draw_uniforms(
+            log_key,
+            actor.n_log_action_samples,
+            batch.rewards.shape[0],
+            distribution.noise_size,
+            actor.sampling,
+        )
+        expected = critics.expectation(batch.observations, distribution, uniforms, actor.combine)
+        gain = jnp.mean(batch.weights * expected)
+    if actor.behaviour_weight > 0:
+        old: Any = problem.old_policy(batch.observations)
+        divergence = jnp.mean(batch.weights * distribution.kl(old))  # type: ignore[attr-defined]
+    return value, gain, divergence
+
+
+def combine_objective(
+    config: LearnerConfig,
+    value: Float[Array, ""],
+    gain: Float[Array, ""],
+    divergence: Float[Array, ""],
+    cost: Float[Array, ""],
+    spread: Float[Array, ""],
+) -> Float[Array, ""]:
+    """What the actor maximises.
+
+    At the start it is the paper's E Q(s₀, a) - C. At the log's states, (1 - γ) times the net value's
+    policy gradient is E_s[∇E_a Q(s, a)] - (1 - γ)∇C when the states are those the discounted value
+    sees: the cost is paid once, the gain is earned at every step. The divergence is measured against
+    Q in units of the critics' spread.
+    """
+    actor = config.actor
+    share = {"start": 1.0, "log": 0.0, "mixture": actor.start_share}[actor.states]
+    at_start = value - cost
+    at_log = gain - (1.0 - config.discount) * cost
+    scale = jax.lax.stop_gradient(spread)
+    return share * at_start + (1.0 - share) * at_log - actor.behaviour_weight * scale * divergence
+
+
+def net_estimate(
+    config: LearnerConfig, value: Float[Array, ""], cost: Float[Array, ""]
+) -> Float[Array, ""]:
+    """Net value from the critics' estimate at the start: net critics have the cost in them."""
+    return value if config.form == "net" else value - cost
+
+
+@eqx.filter_jit
+def learn_epoch(
+    config: LearnerConfig,
+    problem: SwitchingProblem,
+    state: State,
+    key: PRNGKeyArray,
+    largest: Float[Array, ""],
+) -> tuple[State, Info, Array, Bool[Array, ""]]:
+    """One epoch: `steps_per_epoch` steps, or fewer when one of them is not healthy.
+
+    Returns:
+        The state, the averages of the infos, the number of steps done, whether all were healthy.
+    """
+    dynamic, static = eqx.partition(state, eqx.is_array)
+
+    def advance(key: PRNGKeyArray, dynamic: Any) -> tuple[Any, Info]:
+        after, info = step(config, problem, key, eqx.combine(dynamic, static))
+        return eqx.filter(after, eqx.is_array), info
+
+    def healthy(info: Info) -> Bool[Array, ""]:
+        sound = within_bounds(info.critic_loss, info.q, largest)
+        return sound & jnp.isfinite(info.net_value) & jnp.isfinite(info.actor_gradient_norm)
+
+    dynamic, info, count, ok = run_epoch(advance, dynamic, key, config.steps_per_epoch, healthy)
+    state = eqx.combine(dynamic, static)
+    if config.actor.states == "log":
+        value = _value_at_start(config, problem, state, key)
+        info = eqx.tree_at(
+            lambda i: (i.value, i.net_value), info, (value, net_estimate(config, value, info.cost))
+        )
+    return state, info, count, ok & jnp.isfinite(info.net_value)
+
+
+def _value_at_start(
+    config: LearnerConfig, problem: SwitchingProblem, state: State, key: PRNGKeyArray
+) -> Float[Array, ""]:
+    distribution = state.policy(problem.start)
+    n = max(1, config.evaluation.n_actions // problem.start.shape[0])
+    uniforms = draw_uniforms(key, n, problem.start.shape[0], distribution.noise_size, "quasi")
+    return jnp.mean(
+        state.critics.online.expectation(
+            problem.start, distribution, uniforms, config.actor.combine
+        )
+    )
+
+
+def _actor_optimizer(config: LearnerConfig) -> optax.GradientTransformation:
+    return clipped_adam(config.actor.learning_rate, config.actor.max_gradient_norm)

@@ -1,0 +1,228 @@
+"""Learning a new policy, epoch by epoch: stopping, guards, interruption, resumption."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, ArrayLike
+
+from nacre.costs.family import SwitchingCost
+from nacre.errors import InputError
+from nacre.evaluation.backup import CriticState
+from nacre.evaluation.fitted import as_rows, init_critics, largest_believable, prefit
+from nacre.evaluation.transitions import Transitions
+from nacre.learning.checkpoint import read_checkpoint, write_checkpoint
+from nacre.learning.config import LearnerConfig
+from nacre.learning.nac import State, SwitchingProblem, init_state, learn_epoch
+from nacre.learning.progress import Reporter, Silent, Tick
+from nacre.learning.stopping import reason_to_stop
+from nacre.log import Log
+from nacre.policies.files import fingerprint
+from nacre.policies.policy import MLPPolicy, Policy, Scaling, TabularPolicy
+
+LEAST_LOGIT = -20.0
+"""Actions that a table forbids restart at this logit: exact zeros could never be left again."""
+
+
+@dataclass(frozen=True)
+class EpochRecord:
+    """Averages over one epoch of learning; `Info` says what each number is."""
+
+    epoch: int
+    steps: int
+    critic_loss: float
+    q: float
+    critic_gradient_norm: float
+    value: float
+    cost: float
+    net_value: float
+    divergence: float
+    actor_gradient_norm: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Learned:
+    """A new policy and how it came about.
+
+    `healthy` is False when learning broke down; the policy is then that of the last good epoch, and
+    nothing that follows may lead to a switch. `complete` is False after an interruption.
+    """
+
+    policy: Policy
+    state: State
+    history: tuple[EpochRecord, ...]
+    stop_reason: str
+    healthy: bool
+    complete: bool
+
+
+def learn(
+    log: Log,
+    old_policy: Policy,
+    cost: SwitchingCost,
+    start: ArrayLike,
+    config: LearnerConfig,
+    *,
+    old_value: float,
+    seed: int = 0,
+    reporter: Reporter | None = None,
+    checkpoint: str | Path | None = None,
+) -> Learned:
+    """Lines 2 to 8 of Algorithm 1.
+
+    Args:
+        log: The old policy's log.
+        old_policy: The policy in force.
+        cost: The price of leaving it.
+        start: The state or states that the next episode starts from.
+        config: The learner.
+        old_value: Value of the old policy at the start, for the stopping rule.
+        seed: Everything random follows from it.
+        reporter: Hears of every epoch.
+        checkpoint: A `.safetensors` file, written after every epoch; if it holds an unfinished run
+            of the same identity, learning goes on from there and ends with the same bits.
+    """
+    check_fit(log, old_policy, cost)
+    report = reporter or Silent()
+    problem, state, epoch_key = _set_up(log, old_policy, cost, start, config, seed)
+    largest = jnp.asarray(largest_believable(log, config.discount), float)
+    history: list[EpochRecord] = []
+    path = None if checkpoint is None else Path(checkpoint)
+    identity = ""
+    if path is not None:
+        identity = _identity(log, old_policy, cost, problem.start, config, seed)
+        if path.exists():
+            state, records = read_checkpoint(path, state, identity)
+            history = [EpochRecord(**record) for record in records]
+    stop_reason = _reason(history, old_value, config)
+    healthy = complete = True
+    try:
+        while stop_reason is None:
+            epoch, began = len(history), time.perf_counter()
+            after, info, count, ok = learn_epoch(
+                config, problem, state, jax.random.fold_in(epoch_key, epoch), largest
+            )
+            if not bool(ok):
+                healthy = False
+                stop_reason = (
+                    f"diverged in epoch {epoch} at step {int(count)} (critic loss "
+                    f"{float(info.critic_loss):.3g}, mean Q {float(info.q):.3g}); kept the policy of "
+                    "the epoch before"
+                )
+                break
+            state = after
+            numbers = {name: float(value) for name, value in vars(info).items()}
+            history.append(
+                EpochRecord(epoch, int(count), **numbers, seconds=time.perf_counter() - began)
+            )
+            if path is not None:
+                records = [dataclasses.asdict(record) for record in history]
+                write_checkpoint(path, state, identity, records)
+            latest = history[-1]
+            report(
+                Tick(
+                    "learning",
+                    epoch,
+                    config.epochs,
+                    latest.steps,
+                    latest.critic_loss,
+                    latest.net_value,
+                )
+            )
+            stop_reason = _reason(history, old_value, config)
+    except KeyboardInterrupt:
+        complete, stop_reason = False, f"interrupted after {len(history)} epochs"
+    return Learned(state.policy, state, tuple(history), stop_reason or "", healthy, complete)
+
+
+def check_fit(log: Log, policy: Policy, cost: SwitchingCost) -> None:
+    """Raise `InputError` unless log, policy and cost speak of the same spaces."""
+    problems = []
+    for name in ("observation_space", "action_space"):
+        theirs, ours = getattr(log, name), getattr(policy, name)
+        if type(theirs) is not type(ours) or theirs.shape != ours.shape:
+            problems.append(f"{name.replace('_', ' ')}: the log has {theirs}, the policy {ours}")
+    if problems:
+        raise InputError(problems)
+    cost.check(policy.observation_space, policy.action_space)
+
+
+def first_policy(config: LearnerConfig, old_policy: Policy, log: Log, key: Array) -> Policy:
+    """The policy that learning starts from: the old one's weights, or fresh ones."""
+    if config.actor.warm_start:
+        if isinstance(old_policy, TabularPolicy):
+            return TabularPolicy(jnp.maximum(old_policy.logits, LEAST_LOGIT), old_policy.signature)
+        if isinstance(old_policy, MLPPolicy):
+            return old_policy
+        raise InputError(
+            f"a {type(old_policy).__name__} has no weights to start from; set actor.warm_start to "
+            "false to train from scratch"
+        )
+    scaling = Scaling.fit(log.observations) if log.observations.ndim == 2 else None
+    return MLPPolicy.init(key, old_policy.signature, hidden=config.actor.hidden, scaling=scaling)
+
+
+def _set_up(
+    log: Log,
+    old_policy: Policy,
+    cost: SwitchingCost,
+    start: ArrayLike,
+    config: LearnerConfig,
+    seed: int,
+) -> tuple[SwitchingProblem, State, Array]:
+    init_key, prefit_key, policy_key, epoch_key = jax.random.split(jax.random.key(seed), 4)
+    discounting = config.discount if config.actor.discounted_states else 1.0
+    problem = SwitchingProblem(
+        Transitions.from_log(log, state_discount=discounting),
+        old_policy,
+        as_rows(start, old_policy.signature),
+        cost,
+    )
+    critics = init_critics(config.critics, init_key, log, old_policy.signature, config.discount)
+    fitted = prefit(
+        config.critics,
+        CriticState.init(config.critics, critics),
+        log,
+        problem.transitions,
+        config.discount,
+        prefit_key,
+        config.prefit_steps,
+    )
+    policy = first_policy(config, old_policy, log, policy_key)
+    return problem, init_state(config, policy, fitted.online), epoch_key
+
+
+def _reason(history: list[EpochRecord], old_value: float, config: LearnerConfig) -> str | None:
+    if len(history) >= config.epochs:
+        return "all epochs done"
+    if config.stopping is None:
+        return None
+    return reason_to_stop([record.net_value for record in history], old_value, config.stopping)
+
+
+def _identity(
+    log: Log,
+    old_policy: Policy,
+    cost: SwitchingCost,
+    start: Array,
+    config: LearnerConfig,
+    seed: int,
+) -> str:
+    described = [
+        log.fingerprint(),
+        fingerprint(old_policy),
+        repr(cost),
+        eqx.tree_pformat(start, short_arrays=False),
+        json.dumps(config.as_json(), sort_keys=True),
+        str(seed),
+    ]
+    return hashlib.sha256("\n".join(described).encode()).hexdigest()

@@ -1,0 +1,61 @@
+"""When to stop learning (Algorithm 3), as a pure function of what the epochs averaged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from nacre.errors import InputError
+
+
+@dataclass(frozen=True)
+class StoppingRule:
+    """The thresholds of Algorithm 3.
+
+    Args:
+        least_epochs: "Epochs_stop": never stop before this many epochs.
+        growth_rate: α, the rise over a positive old value that is enough.
+        upper_bound: b_u, the rise in net value that is enough.
+        lower_bound: b_d, the fall in net value that is too much.
+    """
+
+    least_epochs: int = 20
+    growth_rate: float = 1.0
+    upper_bound: float = 50.0
+    lower_bound: float = 10.0
+
+    def __post_init__(self) -> None:
+        problems = []
+        if self.least_epochs < 0:
+            problems.append(f"stopping.least_epochs = {self.least_epochs}: cannot be negative")
+        for name in ("growth_rate", "upper_bound", "lower_bound"):
+            if not getattr(self, name) > 0:
+                problems.append(f"stopping.{name} = {getattr(self, name)}: must be positive")
+        if problems:
+            raise InputError(problems)
+
+
+def reason_to_stop(
+    net_values: Sequence[float], old_value: float, rule: StoppingRule
+) -> str | None:
+    """Why learning should stop after these epochs, or None to go on.
+
+    Args:
+        net_values: Average estimated net value of the new policy in each epoch so far.
+        old_value: v_0, the value of the old policy.
+        rule: The thresholds.
+    """
+    if len(net_values) < max(rule.least_epochs, 2):
+        return None
+    last_two = net_values[-2:]
+    if old_value > 0:
+        if all(value > (1.0 + rule.growth_rate) * old_value for value in last_two):
+            return "net value grew by the growth rate for 2 epochs"
+    elif all(value > 0 for value in last_two):
+        return "net value positive for 2 epochs where the old value is not"
+    if all(value >= old_value + rule.upper_bound for value in last_two):
+        return "net value above the upper bound for 2 epochs"
+    # The printed last branch asks v_2 > v_0 - b_d; the prose, "worse for consecutive 2 epochs".
+    if all(value <= old_value - rule.lower_bound for value in last_two):
+        return "net value below the lower bound for 2 epochs"
+    return None
