@@ -8,8 +8,8 @@ from collections.abc import Sequence
 class InputError(ValueError):
     """Something handed to nacre from outside is wrong.
 
-    Every problem is one line that names the place, the value and the remedy. The command line prints
-    them one by one and exits with 2.
+    Every problem is one line that names the place, the value and the remedy. The command line
+    prints them one by one and exits with 2.
     """
 
     def __init__(self, problems: str | Sequence[str]) -> None:

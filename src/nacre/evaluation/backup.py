@@ -35,8 +35,8 @@ class CriticConfig:
             observations.
         layer_norm: Normalise the hidden layers.
         scale_observations: Scale observations by the log's mean and spread.
-        scale_returns: Shift and scale the outputs by the mean and spread of the log's returns-to-go,
-            and divide the loss by that spread squared.
+        scale_returns: Shift and scale the outputs by the mean and spread of the log's
+            returns-to-go, and divide the loss by that spread squared.
         learning_rate: Adam's.
         max_gradient_norm: Gradients longer than this are shortened to it; None for never.
         polyak: ρ_stb, the share that the target networks keep at each step.
@@ -141,8 +141,8 @@ def bootstrap_targets(
 
     Apart (Q and C kept apart):  y = r + γ (1 - terminated) V(s').
     Net (equation "comp_tar"):   y = r - (1 - γ) C + γ [(1 - terminated) V_N(s') - terminated C].
-    The last term gives the absorbing state the net value -C, so that the C add up to exactly one C on
-    every path, terminated or not, and y_net = y_apart - C whenever V_N = V - C.
+    The last term gives the absorbing state the net value -C, so that the C add up to exactly one C
+    on every path, terminated or not, and y_net = y_apart - C whenever V_N = V - C.
     """
     if form == "apart":
         return rewards + discount * (1.0 - terminated) * next_values
@@ -196,5 +196,3 @@ def polyak_average(target: Critics, online: Critics, polyak: float) -> Critics:
         online,
     )
     return averaged
-
-

@@ -1,7 +1,7 @@
 """An ensemble of critics as one batched pytree, for action vectors and discrete actions alike.
 
-The two kinds differ in the head only: Q(s, a) reads the action beside the observation, Q(s, ·) has an
-output for each action. Everything above speaks of `values_at` and `expectation`.
+The two kinds differ in the head only: Q(s, a) reads the action beside the observation, Q(s, ·) has
+an output for each action. Everything above speaks of `values_at` and `expectation`.
 """
 
 from __future__ import annotations
@@ -122,8 +122,8 @@ class Critics(eqx.Module):
     ) -> Float[Array, "*members rows"]:
         """E_{a ~ π(·|s)}[combined Q_i(s, a)] at rows of states; every member's if not combined.
 
-        Exact for discrete actions. For action vectors the mean over the actions that the noise turns
-        into; the gradient flows through the probabilities or through the actions.
+        Exact for discrete actions. For action vectors the mean over the actions that the noise
+        turns into; the gradient flows through the probabilities or through the actions.
         """
         if isinstance(distribution, DiscreteDistribution):
             outputs = combine_members(self(observations), combine)

@@ -127,14 +127,21 @@ def evaluate_policy(
     state = CriticState.init(
         config.critics, init_critics(config.critics, init_key, log, policy.signature, discount)
     )
-    state = prefit(config.critics, state, log, transitions, discount, prefit_key, config.prefit_steps)
+    state = prefit(
+        config.critics, state, log, transitions, discount, prefit_key, config.prefit_steps
+    )
     largest = jnp.asarray(largest_believable(log, discount), float)
     curve, members, losses = [], [], []
     healthy, reason = True, "all epochs done"
     for epoch in range(config.epochs):
         good = state
         state, info, steps, ok = _epoch(
-            config, transitions, policy, state, discount, largest,
+            config,
+            transitions,
+            policy,
+            state,
+            discount,
+            largest,
             jax.random.fold_in(epoch_key, epoch),
         )
         if not bool(ok):
@@ -263,7 +270,10 @@ def _epoch(
         return eqx.filter(state, eqx.is_array), info
 
     dynamic, info, count, ok = run_epoch(
-        step, dynamic, key, config.steps_per_epoch,
+        step,
+        dynamic,
+        key,
+        config.steps_per_epoch,
         lambda info: within_bounds(info.loss, info.q, largest),
     )
     return eqx.combine(dynamic, static), info, count, ok

@@ -20,8 +20,8 @@ def draw_uniforms(
     """Noise in (0, 1) for n actions at each of several states.
 
     Quasi-random noise is a Sobol sequence shifted by one random vector for each state (modulo one)
-    and folded: every point is uniform, so means stay unbiased, while the n points fill the cube more
-    evenly than chance. The fold u ↦ 1 - |2u - 1| makes the integrand periodic, which is what a
+    and folded: every point is uniform, so means stay unbiased, while the n points fill the cube
+    more evenly than chance. The fold u ↦ 1 - |2u - 1| makes the integrand periodic, which is what a
     shifted sequence likes.
     """
     if sampling == "ordinary" or n == 1:

@@ -43,8 +43,8 @@ def value_from_returns(
 ) -> ReturnsEstimate:
     """V(π_o) at the log's own starts: mean of the episodes' discounted returns.
 
-    A truncated episode stops being watched, it does not end: what would have followed its last step,
-    γ^H V(s_H), is predicted by `fit_values` and added.
+    A truncated episode stops being watched, it does not end: what would have followed its last
+    step, γ^H V(s_H), is predicted by `fit_values` and added.
     """
     if not 0.0 < confidence < 1.0:
         raise InputError(f"confidence = {confidence}: must lie between 0 and 1")

@@ -37,8 +37,9 @@ class Transitions(eqx.Module):
 
         Args:
             log: The log.
-            state_discount: States weigh `state_discount ** t`, t steps into their episode, scaled to
-                mean one: with the world's γ these are the states as the discounted value sees them.
+            state_discount: States weigh `state_discount ** t`, t steps into their episode, scaled
+                to mean one: with the world's γ these are the states as the discounted value sees
+                them.
         """
         weights = np.ones(len(log), np.float32)
         if state_discount < 1.0:
@@ -61,7 +62,7 @@ class Transitions(eqx.Module):
         return int(self.rows.rewards.shape[0])
 
     def sample(self, key: PRNGKeyArray, n: int) -> Batch:
-        """n rows with replacement."""
+        """N rows with replacement."""
         return self.take(jax.random.randint(key, (n,), 0, len(self)))
 
     def take(self, rows: Int[Array, " rows"]) -> Batch:

@@ -51,9 +51,7 @@ def write_checkpoint(
         raise
 
 
-def read_checkpoint(
-    path: Path, like: State, identity: str
-) -> tuple[State, list[dict[str, Any]]]:
+def read_checkpoint(path: Path, like: State, identity: str) -> tuple[State, list[dict[str, Any]]]:
     """Read the state of the same run back, bit for bit.
 
     Args:
@@ -82,6 +80,8 @@ def read_checkpoint(
     leaves, structure = jax.tree.flatten(dynamic)
     if [leaf.shape for leaf in leaves] != [tensor.shape for tensor in tensors]:
         raise InputError(f"{path}: its tensors do not fit this run; delete it to start again")
-    restored = [jnp.asarray(tensor, leaf.dtype) for tensor, leaf in zip(tensors, leaves, strict=True)]
+    restored = [
+        jnp.asarray(tensor, leaf.dtype) for tensor, leaf in zip(tensors, leaves, strict=True)
+    ]
     state: State = eqx.combine(jax.tree.unflatten(structure, restored), static)
     return state, history

@@ -20,7 +20,8 @@ class ActorConfig:
     """How the new policy is improved.
 
     Args:
-        states: Where the objective is taken: at the start (the paper), at the log's states, or both.
+        states: Where the objective is taken: at the start (the paper), at the log's states, or
+            both.
         start_share: Weight of the start in a mixture.
         n_start_states: Start states drawn for each step when there are more than this many.
         n_action_samples: Actions drawn at each start state (action vectors only).
@@ -119,7 +120,7 @@ class LearnerConfig:
 
 @dataclass(frozen=True)
 class PaperSettings:
-    """One column of the paper's hyper-parameter tables: the learner and the experiment around it."""
+    """A column of the paper's hyper-parameter tables: the learner and the experiment around it."""
 
     world: str
     learner: LearnerConfig
@@ -194,9 +195,7 @@ def _paper_traffic() -> PaperSettings:
         critics=critics,
         actor=ActorConfig(states="start", max_gradient_norm=None, learning_rate=3e-4),
         evaluation=EvaluationConfig(critics, epochs=50, steps_per_epoch=400, combine="min"),
-        stopping=StoppingRule(
-            least_epochs=20, growth_rate=0.5, upper_bound=5.0, lower_bound=5.0
-        ),
+        stopping=StoppingRule(least_epochs=20, growth_rate=0.5, upper_bound=5.0, lower_bound=5.0),
         epochs=150,
         steps_per_epoch=400,
         n_cost_states=10,
@@ -217,8 +216,8 @@ def _paper_traffic() -> PaperSettings:
 def default() -> LearnerConfig:
     """Our own: the actor learns at the log's states with five normalised, pre-fitted critics.
 
-    The final policy is judged by fresh critics that never saw its training, each with its own target
-    network, fitted first to the log's returns.
+    The final policy is judged by fresh critics that never saw its training, each with its own
+    target network, fitted first to the log's returns.
     """
     critics = CriticConfig(
         n_critics=5,

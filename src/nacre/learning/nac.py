@@ -46,8 +46,8 @@ class State(eqx.Module):
 class Info(eqx.Module):
     """What one step saw; the epoch reports the averages.
 
-    `value` is the estimate at the start, `net_value` minus the cost; where the actor does not look at
-    the start they are zero here and read off once at the end of the epoch.
+    `value` is the estimate at the start, `net_value` minus the cost; where the actor does not look
+    at the start they are zero here and read off once at the end of the epoch.
     """
 
     critic_loss: Float[Array, ""]
@@ -173,10 +173,11 @@ def combine_objective(
 ) -> Float[Array, ""]:
     """What the actor maximises.
 
-    At the start it is the paper's E Q(s₀, a) - C. At the log's states, (1 - γ) times the net value's
-    policy gradient is E_s[∇E_a Q(s, a)] - (1 - γ)∇C when the states are those the discounted value
-    sees: the cost is paid once, the gain is earned at every step. The divergence is measured against
-    Q in units of the critics' spread.
+    At the start it is the paper's E Q(s₀, a) - C. At the log's states, (1 - γ) times the net
+    value's policy gradient is E_s[∇E_a Q(s, a)] - (1 - γ)∇C when the states are those the
+    discounted value
+    sees: the cost is paid once, the gain is earned at every step. The divergence is measured
+    against Q in units of the critics' spread.
     """
     actor = config.actor
     share = {"start": 1.0, "log": 0.0, "mixture": actor.start_share}[actor.states]

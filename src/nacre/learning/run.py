@@ -115,8 +115,8 @@ def learn(
                 healthy = False
                 stop_reason = (
                     f"diverged in epoch {epoch} at step {int(count)} (critic loss "
-                    f"{float(info.critic_loss):.3g}, mean Q {float(info.q):.3g}); kept the policy of "
-                    "the epoch before"
+                    f"{float(info.critic_loss):.3g}, mean Q {float(info.q):.3g}); kept the policy "
+                    "of the epoch before"
                 )
                 break
             state = after

@@ -35,9 +35,7 @@ class StoppingRule:
             raise InputError(problems)
 
 
-def reason_to_stop(
-    net_values: Sequence[float], old_value: float, rule: StoppingRule
-) -> str | None:
+def reason_to_stop(net_values: Sequence[float], old_value: float, rule: StoppingRule) -> str | None:
     """Why learning should stop after these epochs, or None to go on.
 
     Args:
