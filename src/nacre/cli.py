@@ -190,3 +190,7 @@ def _complain_of_usage(error: Any) -> int:
 def _complain(*problems: str) -> None:
     for problem in problems:
         sys.stderr.write(" ".join(problem.split("\n")) + "\n")
+
+
+if __name__ == "__main__":
+    run()

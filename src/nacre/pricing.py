@@ -77,7 +77,11 @@ def price_files(log: Path, policy: Path, new_policy: Path, cost: Path, *, seed: 
         attempt(check_log_fits, the_log, new, show_path(new_policy))
     if problems or the_cost is None or old is None or new is None or the_log is None:
         raise InputError(problems)
-    breakdown = the_cost.evaluate(old, new, the_log, seed=seed)
+    try:
+        breakdown = the_cost.evaluate(old, new, the_log, seed=seed)
+    except InputError as error:
+        # Log and policies fit together: what is wrong now is what the cost asks of them.
+        raise InputError([f"{show_path(cost)}: {text}" for text in error.problems]) from None
     seconds = time.perf_counter() - started
     return Pricing(the_log, old, new, the_cost, breakdown, seed, seconds)
 

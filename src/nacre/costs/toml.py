@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,7 +15,7 @@ from nacre.costs.description import describe_cost
 from nacre.costs.family import SwitchingCost
 from nacre.costs.wording import describe_problem
 from nacre.errors import InputError
-from nacre.log.problems import show, show_path
+from nacre.log.problems import show_path
 
 LARGEST_FILE = 1_000_000
 
@@ -124,7 +123,6 @@ def _read_text(path: Path) -> str:
 
 
 def _syntax_problem(text: str) -> str:
-    found = re.fullmatch(r"(?P<what>.*) \(at (?P<where>[^()]*)\)", text, re.DOTALL)
-    if found is None:
-        return f"not valid TOML: {show(text)}"
-    return f"{found['where']}: not valid TOML: {found['what'].splitlines()[0]}"
+    """The parser ends its messages with "(at line 1, column 2)"; places come first here."""
+    what, _, where = text.rpartition(" (at ")
+    return f"{where.removesuffix(')')}: not valid TOML: {what}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from pydantic_core import ErrorDetails
@@ -57,8 +57,6 @@ def describe_problem(detail: ErrorDetails) -> str:
         return f"{place} is missing; {MISSING.get(place, 'add it')}"
     if kind == "union_tag_not_found":
         key = context["discriminator"].strip("'")
-        if not isinstance(detail["input"], Mapping):
-            return f"{place} = {show(detail['input'])}: expected a table with {key}"
         choices = _choices_at(keys)
         return f"{_join((*keys, key))} is missing; expected one of {', '.join(choices)}"
     if kind == "union_tag_invalid":
@@ -72,9 +70,7 @@ def describe_problem(detail: ErrorDetails) -> str:
 
 def _expected(detail: ErrorDetails) -> str:
     text = EXPECTED.get(detail["type"])
-    if text is None:
-        return f"something else: {detail['msg']}"
-    return text.format(**detail.get("ctx", {}))
+    return detail["msg"] if text is None else text.format(**detail.get("ctx", {}))
 
 
 def _expect_one_of(value: object, choices: Iterable[str]) -> str:
