@@ -69,8 +69,8 @@ class Demonstration:
         returns = self.example.log.returns(self.example.world.discount)
         error = returns.std(ddof=1) / math.sqrt(len(returns))
         return (
-            f"\nIn the states of the log at least {breakdown.learning_mass:.0%} of the pushes have to "
-            "change sides between the old controller and the new one: they are learned at "
+            f"\nIn the states of the log at least {breakdown.learning_mass:.0%} of the pushes have "
+            "to change sides between the old controller and the new one: they are learned at "
             f"{cost.learning_weight:g} a unit. The other {breakdown.transaction_mass:.0%} keep "
             f"their side and are only adjusted, at {cost.transaction_weight:g} a unit. Together "
             f"the switch costs {breakdown.total:.3g}.\n\n"
