@@ -26,6 +26,13 @@ def print_json(document: Mapping[str, Any]) -> None:
     sys.stdout.write(json.dumps(document, indent=2, allow_nan=False) + "\n")
 
 
+def print_figures(figures: Mapping[str, float], *, quiet: bool = False) -> None:
+    """Print named figures, one a line; values alone when quiet."""
+    width = max(len(name) for name in figures)
+    for name, value in figures.items():
+        sys.stdout.write(f"{value:.6g}\n" if quiet else f"{name:<{width}}  {value:.6g}\n")
+
+
 def print_text(text: str) -> None:
     """Print paragraphs, wrapped to the terminal's width."""
     _console().print(text)

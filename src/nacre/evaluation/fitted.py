@@ -135,7 +135,7 @@ def evaluate_policy(
     healthy, reason = True, "all epochs done"
     for epoch in range(config.epochs):
         good = state
-        state, info, steps, ok = _epoch(
+        state, info, steps, ok = run_evaluation_epoch(
             config,
             transitions,
             policy,
@@ -249,7 +249,7 @@ def has_settled(curve: np.ndarray, tolerance: float) -> bool:
 
 
 @eqx.filter_jit
-def _epoch(
+def run_evaluation_epoch(
     config: EvaluationConfig,
     transitions: Transitions,
     policy: Policy,
@@ -258,6 +258,7 @@ def _epoch(
     largest: Float[Array, ""],
     key: PRNGKeyArray,
 ) -> tuple[CriticState, CriticInfo, Array, Bool[Array, ""]]:
+    """One epoch of Algorithm 2: state, averages, steps done, whether all were healthy."""
     dynamic, static = eqx.partition(state, eqx.is_array)
 
     def step(key: PRNGKeyArray, dynamic: Any) -> tuple[Any, CriticInfo]:

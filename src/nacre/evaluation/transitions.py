@@ -25,28 +25,33 @@ class Batch(eqx.Module):
 class Transitions(eqx.Module):
     """A whole log, ready to be sampled from inside a compiled loop.
 
+    `discounted_length` is the mean of Σ γ^t over an episode: how many steps, as the discounted
+    value counts them, there are to each start.
+
     Truncation needs no flag here: the step after it is bootstrapped like any other. Termination is
     kept as 0 or 1: nothing is bootstrapped after it.
     """
 
     rows: Batch
+    starts: Array
+    discounted_length: Float[Array, ""]
 
     @classmethod
-    def from_log(cls, log: Log, *, state_discount: float = 1.0) -> Transitions:
+    def from_log(
+        cls, log: Log, *, discount: float = 0.99, discounted_states: bool = False
+    ) -> Transitions:
         """Copy a log to the device.
 
         Args:
             log: The log.
-            state_discount: States weigh `state_discount ** t`, t steps into their episode, scaled
-                to mean one: with the world's γ these are the states as the discounted value sees
-                them.
+            discount: γ.
+            discounted_states: Let states weigh γ^t, t steps into their episode, scaled to mean one:
+                the states as the discounted value sees them.
         """
-        weights = np.ones(len(log), np.float32)
-        if state_discount < 1.0:
-            lengths = np.diff(log.offsets)
-            steps = np.arange(len(log)) - np.repeat(log.offsets[:-1], lengths)
-            weights = state_discount**steps
-            weights = (weights / weights.mean()).astype(np.float32)
+        lengths = np.diff(log.offsets)
+        steps = np.arange(len(log)) - np.repeat(log.offsets[:-1], lengths)
+        seen = discount**steps
+        weights = seen / seen.mean() if discounted_states else np.ones(len(log))
         return cls(
             Batch(
                 jnp.asarray(log.observations),
@@ -54,8 +59,10 @@ class Transitions(eqx.Module):
                 jnp.asarray(log.rewards),
                 jnp.asarray(log.next_observations),
                 jnp.asarray(log.terminated, jnp.float32),
-                jnp.asarray(weights),
-            )
+                jnp.asarray(weights, jnp.float32),
+            ),
+            jnp.asarray(log.starts),
+            jnp.asarray(seen.sum() / log.n_episodes, jnp.float32),
         )
 
     def __len__(self) -> int:
@@ -64,6 +71,10 @@ class Transitions(eqx.Module):
     def sample(self, key: PRNGKeyArray, n: int) -> Batch:
         """N rows with replacement."""
         return self.take(jax.random.randint(key, (n,), 0, len(self)))
+
+    def sample_starts(self, key: PRNGKeyArray, n: int) -> Array:
+        """n first states of episodes, with replacement."""
+        return self.starts[jax.random.randint(key, (n,), 0, self.starts.shape[0])]
 
     def take(self, rows: Int[Array, " rows"]) -> Batch:
         """Given rows."""

@@ -10,6 +10,7 @@ from nacre.errors import InputError
 from nacre.evaluation.backup import CriticConfig, Form
 from nacre.evaluation.fitted import EvaluationConfig
 from nacre.evaluation.noise import Sampling
+from nacre.learning.occupancy import OccupancyConfig
 from nacre.learning.stopping import StoppingRule
 
 ActorStates = Literal["start", "log", "mixture"]
@@ -75,6 +76,7 @@ class LearnerConfig:
         discount: γ.
         critics: The ensemble of Algorithm 1.
         actor: The policy improvement step.
+        occupancy: Correct the log's states to those that the new policy visits; None for not.
         evaluation: Algorithm 2, for the old policy and for the final one.
         stopping: Algorithm 3, or None to run all epochs.
         epochs: Largest number of epochs.
@@ -89,6 +91,7 @@ class LearnerConfig:
     discount: float = 0.99
     critics: CriticConfig = field(default_factory=CriticConfig)
     actor: ActorConfig = field(default_factory=ActorConfig)
+    occupancy: OccupancyConfig | None = None
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
     stopping: StoppingRule | None = field(default_factory=StoppingRule)
     epochs: int = 100

@@ -23,6 +23,7 @@ from nacre.evaluation.loop import run_epoch, within_bounds
 from nacre.evaluation.noise import draw_uniforms
 from nacre.evaluation.transitions import Batch, Transitions
 from nacre.learning.config import LearnerConfig
+from nacre.learning.occupancy import OccupancyState, init_occupancy, step_occupancy
 from nacre.policies.policy import Policy
 
 
@@ -41,6 +42,7 @@ class State(eqx.Module):
     policy: Policy
     critics: CriticState
     optimizer: optax.OptState
+    occupancy: OccupancyState | None
 
 
 class Info(eqx.Module):
@@ -60,17 +62,20 @@ class Info(eqx.Module):
     actor_gradient_norm: Float[Array, ""]
 
 
-def init_state(config: LearnerConfig, policy: Policy, critics: Critics) -> State:
+def init_state(config: LearnerConfig, policy: Policy, critics: Critics, key: PRNGKeyArray) -> State:
     """The state before the first step."""
+    occupancy = None
+    if config.occupancy is not None:
+        occupancy = init_occupancy(config.occupancy, key, policy.signature, critics.scaling)
     memory = _actor_optimizer(config).init(eqx.filter(policy, eqx.is_inexact_array))
-    return State(policy, CriticState.init(config.critics, critics), memory)
+    return State(policy, CriticState.init(config.critics, critics), memory, occupancy)
 
 
 def step(
     config: LearnerConfig, problem: SwitchingProblem, key: PRNGKeyArray, state: State
 ) -> tuple[State, Info]:
     """One pass through lines 3 to 7 of Algorithm 1."""
-    batch_key, next_key, state_key, action_key, actor_key = jax.random.split(key, 5)
+    batch_key, next_key, state_key, action_key, actor_key, start_key = jax.random.split(key, 6)
     batch = problem.transitions.sample(batch_key, config.critics.batch_size)
     cost_states = problem.cost.state_measure.draw(
         state_key,
@@ -90,13 +95,30 @@ def step(
         batch.rewards, batch.terminated, next_values, config.discount, current_price, config.form
     )
     critics, critic_info = step_critics(config.critics, state.critics, batch, targets)
+    occupancy = state.occupancy
+    if config.occupancy is not None and occupancy is not None:
+        occupancy = step_occupancy(
+            config.occupancy,
+            occupancy,
+            problem.transitions,
+            batch,
+            state.policy,
+            problem.old_policy,
+            config.discount,
+            start_key,
+        )
+        visits = jax.lax.stop_gradient(occupancy.online(batch.observations))
+        batch = eqx.tree_at(lambda b: b.weights, batch, batch.weights * visits)
 
     def loss(policy: Policy) -> tuple[Array, tuple[Array, Array, Array]]:
         cost = price(policy)
         value, gain, divergence = objective_terms(
             config, problem, policy, critics.online, batch, actor_key
         )
-        improved = combine_objective(config, value, gain, divergence, cost, critics.online.spread)
+        length = problem.transitions.discounted_length
+        improved = combine_objective(
+            config, value, gain, divergence, cost, length, critics.online.spread
+        )
         return -improved, (value, cost, divergence)
 
     (_, (value, cost, divergence)), gradient = eqx.filter_value_and_grad(loss, has_aux=True)(
@@ -114,7 +136,7 @@ def step(
         divergence,
         optax.global_norm(gradient),
     )
-    return State(policy, critics, memory), info
+    return State(policy, critics, memory, occupancy), info
 
 
 def objective_terms(
@@ -169,20 +191,20 @@ def combine_objective(
     gain: Float[Array, ""],
     divergence: Float[Array, ""],
     cost: Float[Array, ""],
+    length: Float[Array, ""],
     spread: Float[Array, ""],
 ) -> Float[Array, ""]:
     """What the actor maximises.
 
-    At the start it is the paper's E Q(s₀, a) - C. At the log's states, (1 - γ) times the net
-    value's policy gradient is E_s[∇E_a Q(s, a)] - (1 - γ)∇C when the states are those the
-    discounted value
-    sees: the cost is paid once, the gain is earned at every step. The divergence is measured
-    against Q in units of the critics' spread.
+    At the start it is the paper's E Q(s₀, a) - C. At the log's states it is the policy gradient of
+    the net value divided by the mean discounted length of an episode: the gain is earned at every
+    step, the cost is paid once, so it counts for a step as cost / length (1 - γ for episodes
+    without end). The divergence is measured against Q in units of the critics' spread.
     """
     actor = config.actor
     share = {"start": 1.0, "log": 0.0, "mixture": actor.start_share}[actor.states]
     at_start = value - cost
-    at_log = gain - (1.0 - config.discount) * cost
+    at_log = gain - cost / length
     scale = jax.lax.stop_gradient(spread)
     return share * at_start + (1.0 - share) * at_log - actor.behaviour_weight * scale * divergence
 

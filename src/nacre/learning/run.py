@@ -179,10 +179,13 @@ def _set_up(
     config: LearnerConfig,
     seed: int,
 ) -> tuple[SwitchingProblem, State, Array]:
-    init_key, prefit_key, policy_key, epoch_key = jax.random.split(jax.random.key(seed), 4)
-    discounting = config.discount if config.actor.discounted_states else 1.0
+    init_key, prefit_key, policy_key, ratio_key, epoch_key = jax.random.split(
+        jax.random.key(seed), 5
+    )
     problem = SwitchingProblem(
-        Transitions.from_log(log, state_discount=discounting),
+        Transitions.from_log(
+            log, discount=config.discount, discounted_states=config.actor.discounted_states
+        ),
         old_policy,
         as_rows(start, old_policy.signature),
         cost,
@@ -198,7 +201,7 @@ def _set_up(
         config.prefit_steps,
     )
     policy = first_policy(config, old_policy, log, policy_key)
-    return problem, init_state(config, policy, fitted.online), epoch_key
+    return problem, init_state(config, policy, fitted.online, ratio_key), epoch_key
 
 
 def _reason(history: list[EpochRecord], old_value: float, config: LearnerConfig) -> str | None:
