@@ -17,7 +17,7 @@ from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray
 from nacre.costs.fit import check_log_fits, check_states_fit
 from nacre.costs.groups import ActionGroups
 from nacre.costs.importance import StateImportance
-from nacre.costs.measures import FiniteStates, LogStates, StateMeasure, StateSample
+from nacre.costs.measures import FiniteStates, LogStates, StateMeasure, StateSample, read_rows
 from nacre.costs.statewise import (
     Comparison,
     Difference,
@@ -25,22 +25,31 @@ from nacre.costs.statewise import (
     GroundCost,
     StatewiseCost,
     Transport,
+    freeze_ground,
 )
 from nacre.errors import InputError
 from nacre.log import Log
-from nacre.policies.policy import Policy
+from nacre.policies.policy import Policy, describe_space
 
 Link = Literal["identity", "times_states", "positive"] | Callable[[Array], Array]
 Importance = Callable[[Array], Array]
 
+LINKS = ("identity", "times_states", "positive")
+
+# States that go through the networks at once: enough to keep the processor busy, few enough for its
+# caches. Where the comparison of a state is large it is fewer: about so many numbers an array.
 CHUNK = 4096
+CELLS = 2**22
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class CostBreakdown:
     """The price of a switch and where it comes from.
 
-    With the identity link `total = learning + transaction`; any other link is applied to their sum.
+    `learning` and `transaction` are the averages of the two terms times c_l and c_t; the total is
+    their sum, or the link of it. Everything averaged, and `per_state`, is weighted with the states'
+    importance; `flows` go from the group of the row to that of the column. `standard_error` is the
+    Monte-Carlo error of the total, from drawn states and actions; NaN if just one state was drawn.
     """
 
     total: float
@@ -70,7 +79,7 @@ class CostBreakdown:
             "transaction": self.transaction,
             "learning_mass": self.learning_mass,
             "transaction_mass": self.transaction_mass,
-            "standard_error": self.standard_error,
+            "standard_error": None if math.isnan(self.standard_error) else self.standard_error,
             "n_states": self.n_states,
             "groups": list(self.group_names),
             "flows": self.flows.tolist(),
@@ -98,22 +107,21 @@ class SwitchingCost:
     link: Link = "identity"
 
     def __post_init__(self) -> None:
-        problems = []
+        problems: list[str] = []
         for name in ("learning_weight", "transaction_weight"):
-            value = getattr(self, name)
-            if not (math.isfinite(value) and value >= 0):
-                problems.append(f"{name} = {value}: a price must be finite and not negative")
+            try:
+                object.__setattr__(self, name, _read_price(name, getattr(self, name)))
+            except InputError as error:
+                problems += error.problems
         if not problems and self.learning_weight < self.transaction_weight:
             problems.append(
                 f"learning_weight = {self.learning_weight:g} is below transaction_weight = "
                 f"{self.transaction_weight:g}: it would then be cheaper to move mass between "
-                "groups than within them and the cost would no longer be an optimal transport; raise the "
-                "learning weight or lower the transaction weight"
+                "groups than within them and the cost would no longer be an optimal transport; "
+                "raise the learning weight or lower the transaction weight"
             )
-        if not callable(self.link) and self.link not in ("identity", "times_states", "positive"):
-            problems.append(
-                f"link = {self.link!r} is unknown; known: identity, times_states, positive"
-            )
+        if not callable(self.link) and self.link not in LINKS:
+            problems.append(f"link = {self.link!r} is unknown; known: {', '.join(LINKS)}")
         if problems:
             raise InputError(problems)
 
@@ -159,7 +167,8 @@ class SwitchingCost:
     ) -> Float[Array, ""]:
         """C estimated on given states, for training: compiled, differentiable in the new policy."""
         comparison = self.statewise.compare(old_policy(states), new_policy(states), key)
-        costs = self.statewise_cost(comparison) * self._importance(states)
+        costs = self.statewise_cost(comparison)
+        costs = costs * _weigh(self.importance, states, costs.shape)
         average = jnp.mean(costs) if weights is None else jnp.sum(weights * costs)
         return self.link_function(new_policy.observation_space)(average)
 
@@ -187,43 +196,45 @@ class SwitchingCost:
         state_key, action_key = jax.random.split(jax.random.key(seed))
         sample = self.state_measure.support(
             state_key,
-            None if observations is None else np.asarray(observations),
+            None if observations is None else read_rows(observations),
             new_policy.observation_space,
         )
         check_states_fit(np.asarray(sample.states), new_policy.observation_space)
-        sums, per_state = _scan_states(
-            self, old_policy, new_policy, *_in_chunks(sample), action_key
+        cells = self.statewise.count_cells(new_policy.action_space)
+        states, weights = sample.split(min(CHUNK, max(CELLS // cells, 1)))
+        terms = _scan_states(
+            self.statewise, self.importance, old_policy, new_policy, states, weights, action_key
         )
-        return self._summarise(sample, sums, per_state, new_policy)
+        return self._summarise(sample, terms, new_policy)
 
-    def _importance(self, states: Array) -> Array | float:
-        return 1.0 if self.importance is None else self.importance(states)
-
-    def _summarise(
-        self, sample: StateSample, sums: Comparison, per_state: Array, policy: Policy
-    ) -> CostBreakdown:
+    def _summarise(self, sample: StateSample, terms: Comparison, policy: Policy) -> CostBreakdown:
+        """Averages in double precision, which a million states need."""
         n = len(sample.states)
-        costs = np.asarray(per_state, np.float64).reshape(-1)[:n]
+        learning, transaction = (
+            np.asarray(term, np.float64).reshape(-1, term.shape[-1])[:n]
+            for term in (terms.learning, terms.transaction)
+        )
+        replicates = self.learning_weight * learning + self.transaction_weight * transaction
+        costs = replicates.mean(axis=-1)
         if not np.all(np.isfinite(costs)):
-            raise InputError(
-                "the switching cost is not finite at state "
-                f"{int(np.argmin(np.isfinite(costs)))}: a policy returns NaN there, or the importance does"
-            )
-        weights = np.full(n, 1.0 / n) if sample.weights is None else sample.weights
-        totals = jax.tree.map(lambda x: np.asarray(x, np.float64).sum(axis=0), sums)
-        average = float(weights @ costs)
-        link = self.link_function(policy.observation_space)
-        total, slope = jax.value_and_grad(lambda x: jnp.asarray(link(x), float))(average)
-        error = 0.0
-        if not sample.exact and n > 1:
-            error = abs(float(slope)) * float(costs.std(ddof=1)) / math.sqrt(n)
+            raise InputError(sample.describe_bad_state(costs))
+        chances = sample.probabilities
+        learning_price = self.learning_weight * float(chances @ learning.mean(axis=-1))
+        transaction_price = self.transaction_weight * float(chances @ transaction.mean(axis=-1))
+        flows = np.asarray(terms.flows, np.float64).sum(axis=0)
+        kept = float(np.trace(flows))
+        total, error = _apply_link(
+            self.link_function(policy.observation_space),
+            learning_price + transaction_price,
+            sample.standard_error(replicates),
+        )
         return CostBreakdown(
-            total=float(total) if self.link != "identity" else average,
-            learning=self.learning_weight * float(totals.learning),
-            transaction=self.transaction_weight * float(totals.transaction),
-            learning_mass=float(totals.learning_mass),
-            transaction_mass=float(totals.transaction_mass),
-            flows=totals.flows,
+            total=total,
+            learning=learning_price,
+            transaction=transaction_price,
+            learning_mass=float(flows.sum()) - kept,
+            transaction_mass=kept,
+            flows=flows,
             group_names=self.statewise.group_names(policy.action_space),
             per_state=costs,
             standard_error=error,
@@ -269,11 +280,10 @@ def GeneralTransportCost(  # noqa: N802
     """The transport cost of the paper's appendix, with ground costs between actions."""
     if groups is None:
         raise InputError("a transport cost needs groups of actions, e.g. nacre.groups.sign(0)")
-    statewise = GeneralTransport(
-        groups, _frozen(learning_ground), _frozen(transaction_ground), plan, n_samples
-    )
+    learning_ground = freeze_ground("learning_ground", learning_ground)
+    transaction_ground = freeze_ground("transaction_ground", transaction_ground)
     return SwitchingCost(
-        statewise,
+        GeneralTransport(groups, learning_ground, transaction_ground, plan, n_samples),
         learning_weight,
         transaction_weight,
         state_measure or LogStates(),
@@ -289,12 +299,9 @@ def LocalCost(weight: float = 1.0) -> SwitchingCost:  # noqa: N802
 
 def GlobalCost(weight: float = 1.0) -> SwitchingCost:  # noqa: N802
     """`weight` if the policies differ anywhere, else 0 (Table "CoveredSC")."""
-    return SwitchingCost(
-        Difference(),
-        1.0,
-        state_measure=FiniteStates(),
-        link="positive" if weight == 1.0 else _ScaledPositive(weight),
-    )
+    weight = _read_price("weight", weight)
+    link: Link = "positive" if weight == 1.0 else _ScaledPositive(weight)
+    return SwitchingCost(Difference(), 1.0, state_measure=FiniteStates(), link=link)
 
 
 @dataclass(frozen=True)
@@ -308,59 +315,82 @@ class _ScaledPositive:
 def check_same_spaces(old_policy: Policy, new_policy: Policy) -> None:
     """Raise `InputError` if two policies do not act between the same spaces."""
     problems = []
-    for what in ("observation_size", "action_size", "discrete_actions"):
-        old, new = getattr(old_policy.signature, what), getattr(new_policy.signature, what)
-        if old != new:
+    for what in ("observation", "action"):
+        old, new = getattr(old_policy, f"{what}_space"), getattr(new_policy, f"{what}_space")
+        sizes = [getattr(policy.signature, f"{what}_size") for policy in (old_policy, new_policy)]
+        if type(old) is not type(new) or sizes[0] != sizes[1]:
             problems.append(
-                f"the policies do not fit together: {what.replace('_', ' ')} is {old} for the old "
-                f"and {new} for the new one; both must act in the same world"
+                f"the policies do not fit together: the old one's {what}s are "
+                f"{describe_space(old)}, the new one's {describe_space(new)}; both must act in "
+                "the same world"
             )
     if problems:
         raise InputError(problems)
 
 
-def _frozen(
-    ground: str | Sequence[Sequence[float]] | GroundCost,
-) -> str | tuple[tuple[float, ...], ...] | GroundCost:
-    if isinstance(ground, str) or callable(ground):
-        return ground
-    return tuple(tuple(float(value) for value in row) for row in ground)
+def _read_price(name: str, value: float) -> float:
+    try:
+        price = float(value)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} = {value!r:.60}: a price must be a number") from None
+    if not (math.isfinite(price) and price >= 0):
+        raise InputError(f"{name} = {value}: a price must be finite and not negative")
+    return price
 
 
-def _in_chunks(sample: StateSample) -> tuple[Array, Array]:
-    """States (chunks, CHUNK, …) and weights (chunks, CHUNK); padding has weight zero."""
-    states = jnp.asarray(sample.states)
-    n = len(states)
-    chunk = min(CHUNK, n)
-    padding = -n % chunk
-    weights = jnp.full(n, 1.0 / n) if sample.weights is None else jnp.asarray(sample.weights)
-    if padding:
-        states = jnp.concatenate(
-            [states, jnp.broadcast_to(states[:1], (padding, *states.shape[1:]))]
+def _weigh(importance: Importance | None, states: Array, shape: tuple[int, ...]) -> Array:
+    """Importance of each state, in the shape of the batch."""
+    weights = jnp.asarray(1.0 if importance is None else importance(states))
+    if weights.shape not in ((), shape):
+        raise InputError(
+            f"the importance has shape {weights.shape} for states of shape {states.shape}; it must "
+            "give one number a state"
         )
-        weights = jnp.concatenate([weights, jnp.zeros(padding, weights.dtype)])
-    return states.reshape(-1, chunk, *states.shape[1:]), weights.reshape(-1, chunk)
+    return jnp.broadcast_to(weights, shape)
+
+
+def _apply_link(
+    link: Callable[[Array], Array], average: float, error: float
+) -> tuple[float, float]:
+    """σ(average) and its standard error, by the delta method."""
+    with jax.enable_x64(True):
+        total = float(link(jnp.asarray(average)))
+        if error > 0:
+            error *= abs(float(jax.grad(lambda x: jnp.asarray(link(x), float))(average)))
+    if not math.isfinite(total):
+        raise InputError(
+            f"the link gives {total} for the average cost {average:g}; it must be finite there"
+        )
+    return total, error
 
 
 @eqx.filter_jit
 def _scan_states(
-    cost: SwitchingCost,
+    statewise: StatewiseCost,
+    importance: Importance | None,
     old_policy: Policy,
     new_policy: Policy,
     states: Array,
     weights: Array,
     key: PRNGKeyArray,
-) -> tuple[Comparison, Array]:
-    """One pass over all chunks: weighted sums of every chunk, and the cost of every state."""
+) -> Comparison:
+    """One pass over all chunks; prices, measure and link stay outside, they change more often.
 
-    def visit(_: None, chunk: tuple[Array, Array, PRNGKeyArray]) -> tuple[None, tuple[Any, Array]]:
+    Returns:
+        Terms times importance at every state (chunks, size, times), twice where they are noisy, and
+        flows (chunks, groups, groups) summed over the states with their weights.
+    """
+
+    def visit(_: None, chunk: tuple[Array, Array, PRNGKeyArray]) -> tuple[None, Comparison]:
         states, weights, key = chunk
-        comparison = cost.statewise.compare(old_policy(states), new_policy(states), key)
-        importance = jnp.broadcast_to(jnp.asarray(cost._importance(states)), weights.shape)
-        costs = importance * cost.statewise_cost(comparison)
-        weights = weights * importance
-        sums = jax.tree.map(lambda x: jnp.tensordot(weights, x, axes=1), comparison)
-        return None, (sums, costs)
+        old, new = old_policy(states), new_policy(states)
+        keys = jax.random.split(key, 2 if statewise.samples_actions(old, new) else 1)
+        times = [statewise.compare(old, new, one) for one in keys]
+        weighed = _weigh(importance, states, weights.shape)
+        return None, Comparison(
+            jnp.stack([weighed * one.learning for one in times], axis=-1),
+            jnp.stack([weighed * one.transaction for one in times], axis=-1),
+            jnp.tensordot(weights * weighed, times[0].flows, axes=1),
+        )
 
-    keys = jax.random.split(key, len(states))
-    return jax.lax.scan(visit, None, (states, weights, keys))[1]
+    return jax.lax.scan(visit, None, (states, weights, jax.random.split(key, len(states))))[1]

@@ -7,7 +7,7 @@ the cost itself is.
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -16,15 +16,26 @@ import gymnasium
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from nacre.costs.groups import ActionGroups
 from nacre.costs.moments import gaussian_costs
 from nacre.costs.plans import independent_plans, optimal_plan_cost, plan_cost
 from nacre.errors import InputError
-from nacre.policies.distributions import ActionDistribution, DiscreteDistribution, Gaussian
+from nacre.policies.distributions import (
+    ActionDistribution,
+    DiscreteDistribution,
+    Gaussian,
+    SquashedGaussian,
+)
 
+# From points (..., n, k) and (..., m, k) to the costs (..., n, m) of moving between them.
 GroundCost = Callable[[Array, Array], Array]
+Ground = str | tuple[tuple[float, ...], ...] | GroundCost
+
+# Masses of many groups add up to one within this in float32; those of a policy that returns NaN may
+# add up to nothing.
+MASS_TOLERANCE = 1e-3
 
 
 class Comparison(eqx.Module):
@@ -62,6 +73,14 @@ class StatewiseCost(abc.ABC):
     def group_names(self, action_space: gymnasium.Space[Any]) -> tuple[str, ...]:
         """Names of the groups; raises `InputError` if the cost does not fit the action space."""
 
+    def samples_actions(self, old: ActionDistribution, new: ActionDistribution) -> bool:
+        """Whether `compare` draws actions with its key, so that its terms are noisy."""
+        return False
+
+    def count_cells(self, action_space: gymnasium.Space[Any]) -> int:
+        """Numbers in the largest array of one state's comparison: fewer states at once if many."""
+        return len(self.group_names(action_space)) ** 2
+
 
 @dataclass(frozen=True)
 class Transport(StatewiseCost):
@@ -86,16 +105,25 @@ class Transport(StatewiseCost):
 
 
 def compare_masses(old: Float[Array, "... groups"], new: Float[Array, "... groups"]) -> Comparison:
-    """The transport comparison of two vectors of group masses."""
+    """The transport comparison of two vectors of group masses; NaN if they do not add up to one."""
     surplus = jnp.maximum(old - new, 0.0)
     deficit = jnp.maximum(new - old, 0.0)
     kept = jnp.minimum(old, new)
     learning = jnp.sum(surplus, axis=-1)
     # Any plan between surplus and deficit costs the same; the product plan needs no search.
     moved = jnp.where(learning > 0, learning, 1.0)[..., None, None]
-    flows = surplus[..., :, None] * deficit[..., None, :] / moved
+    flows = surplus[..., :, None] * (deficit[..., None, :] / moved)
+    stays = kept[..., None] * jnp.eye(kept.shape[-1], dtype=kept.dtype)
+    excess = jnp.maximum(abs(jnp.sum(old, axis=-1) - 1.0), abs(jnp.sum(new, axis=-1) - 1.0))
+    comparison = Comparison(learning, jnp.sum(kept, axis=-1), flows + stays)
+    return _blank(comparison, excess <= MASS_TOLERANCE)
+
+
+def _blank(comparison: Comparison, sound: Bool[Array, "..."]) -> Comparison:
     return Comparison(
-        learning, jnp.sum(kept, axis=-1), flows + kept[..., None] * jnp.eye(kept.shape[-1])
+        jnp.where(sound, comparison.learning, jnp.nan),
+        jnp.where(sound, comparison.transaction, jnp.nan),
+        jnp.where(sound[..., None, None], comparison.flows, jnp.nan),
     )
 
 
@@ -109,34 +137,54 @@ class Difference(StatewiseCost):
 
     tolerance: float = 1e-6
 
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.tolerance) and self.tolerance >= 0):
+            raise InputError(f"tolerance = {self.tolerance}: give a finite number from 0 up")
+
     def compare(
         self, old: ActionDistribution, new: ActionDistribution, key: PRNGKeyArray
     ) -> Comparison:
         """Compare probabilities, or parameters of continuous distributions."""
-        if type(old) is not type(new) and not isinstance(old, DiscreteDistribution):
-            raise InputError(
-                f"cannot tell whether a {type(old).__name__} equals a {type(new).__name__}; use a "
-                "transport cost, or give both policies in the same form"
-            )
-        differs = jnp.zeros(new.batch_shape, bool)
-        for mine, other in zip(_parameters(old), _parameters(new), strict=True):
-            differs |= jnp.any(jnp.abs(mine - other) > self.tolerance, axis=-1)
+        shape = jnp.broadcast_shapes(old.batch_shape, new.batch_shape)
+        differs, unknown = jnp.zeros(shape, bool), jnp.zeros(shape, bool)
+        if _squash_differently(old, new):
+            differs = ~differs
+        for mine, other in _paired_parameters(old, new):
+            # The first comparison is for infinite parameters, whose difference is NaN.
+            close = (mine == other) | (jnp.abs(mine - other) <= self.tolerance)
+            differs |= jnp.any(~close, axis=-1)
+            unknown |= jnp.any(jnp.isnan(mine) | jnp.isnan(other), axis=-1)
         learning = differs.astype(jnp.result_type(float))
-        flows = jnp.stack(
-            [1.0 - learning, learning, jnp.zeros_like(learning), jnp.zeros_like(learning)]
-        )
-        flows = jnp.moveaxis(flows, 0, -1).reshape(*learning.shape, 2, 2)
-        return Comparison(learning, jnp.zeros_like(learning), flows)
+        nothing = jnp.zeros_like(learning)
+        flows = jnp.stack([1.0 - learning, learning, nothing, nothing], axis=-1)
+        flows = flows.reshape(*learning.shape, 2, 2)
+        return _blank(Comparison(learning, nothing, flows), ~unknown)
 
     def group_names(self, action_space: gymnasium.Space[Any]) -> tuple[str, ...]:
         """Unchanged and changed states."""
         return ("unchanged", "changed")
 
 
-def _parameters(distribution: ActionDistribution) -> list[Array]:
-    if isinstance(distribution, DiscreteDistribution):
-        return [distribution.probabilities]
-    return [leaf for leaf in jax.tree.leaves(distribution) if eqx.is_inexact_array(leaf)]
+def _paired_parameters(
+    old: ActionDistribution, new: ActionDistribution
+) -> list[tuple[Array, Array]]:
+    if isinstance(old, DiscreteDistribution) and isinstance(new, DiscreteDistribution):
+        return [(old.probabilities, new.probabilities)]
+    forms = {jax.tree.structure(old), jax.tree.structure(new)}
+    if len(forms) > 1 and not _squash_differently(old, new):
+        raise InputError(
+            f"cannot tell whether a {type(old).__name__} equals a {type(new).__name__} of another "
+            "form; use a transport cost, or give both policies in the same form"
+        )
+    return list(zip(jax.tree.leaves(old), jax.tree.leaves(new), strict=True))
+
+
+def _squash_differently(old: ActionDistribution, new: ActionDistribution) -> bool:
+    return (
+        isinstance(old, SquashedGaussian)
+        and isinstance(new, SquashedGaussian)
+        and (old.low, old.high) != (new.low, new.high)
+    )
 
 
 @dataclass(frozen=True)
@@ -146,29 +194,32 @@ class GeneralTransport(StatewiseCost):
     γ ∈ C(ρ, η) moves the surplus between groups, λ = Σ τ_ℓ λ_ℓ rearranges what stays (equations
     "LearningPlan" and "TransactionMeasure"). Discrete actions are exact; action vectors are
     represented by `n_samples` points in each group, except where Gaussians have a closed form.
+    From samples the independent plan's terms are unbiased; the optimal plan's are zero for equal
+    policies, but otherwise too high as long as the samples are few.
+
+    Args:
+        groups: The partition of the actions.
+        learning_ground: c₁: "l2", "squared_l2", "one", a matrix for discrete actions, or a function
+            from points (..., n, k) and (..., m, k) to costs (..., n, m). Discrete actions are the
+            points 0, 1, … of the line.
+        transaction_ground: c₂, in the same forms.
+        plan: The coupling.
+        n_samples: Points in each group, for action vectors.
     """
 
     groups: ActionGroups
-    learning_ground: str | tuple[tuple[float, ...], ...] | GroundCost = "l2"
-    transaction_ground: str | tuple[tuple[float, ...], ...] | GroundCost = "l2"
+    learning_ground: Ground = "l2"
+    transaction_ground: Ground = "l2"
     plan: Literal["independent", "optimal"] = "independent"
     n_samples: int = 16
 
     def __post_init__(self) -> None:
-        for name, ground in (
-            ("learning_ground", self.learning_ground),
-            ("transaction_ground", self.transaction_ground),
-        ):
-            if isinstance(ground, str) and ground not in GROUND_COSTS:
-                raise InputError(
-                    f"{name} = {ground!r} is unknown; known: {', '.join(GROUND_COSTS)}"
-                )
-            if isinstance(ground, tuple):
-                _check_matrix(name, ground)
+        for name in ("learning_ground", "transaction_ground"):
+            object.__setattr__(self, name, freeze_ground(name, getattr(self, name)))
         if self.plan not in ("independent", "optimal"):
             raise InputError(f"plan = {self.plan!r} is unknown; known: independent, optimal")
-        if self.n_samples < 1:
-            raise InputError(f"n_samples = {self.n_samples}; at least one sample is needed")
+        if not isinstance(self.n_samples, int) or self.n_samples < 1:
+            raise InputError(f"n_samples = {self.n_samples}; give a whole number from 1 up")
 
     def compare(
         self, old: ActionDistribution, new: ActionDistribution, key: PRNGKeyArray
@@ -177,22 +228,43 @@ class GeneralTransport(StatewiseCost):
         masses = compare_masses(old.mass(self.groups), new.mass(self.groups))
         if self._has_closed_form(old, new):
             learning, transaction = gaussian_costs(old, new, self.groups)  # type: ignore[arg-type]
-            return Comparison(learning, transaction, masses.flows)
-        # The same noise for both: identical policies then have identical points.
-        mine = self.groups.atoms(old, key, self.n_samples)
-        other = self.groups.atoms(new, key, self.n_samples)
+        else:
+            learning, transaction = self._couple_points(old, new, key)
+        comparison = Comparison(learning, transaction, masses.flows)
+        return _blank(comparison, ~jnp.isnan(masses.learning))
+
+    def group_names(self, action_space: gymnasium.Space[Any]) -> tuple[str, ...]:
+        """Names of the groups."""
+        for ground in (self.learning_ground, self.transaction_ground):
+            if isinstance(ground, tuple):
+                _check_matrix_fits(len(ground), action_space)
+        return self.groups.names(action_space)
+
+    def samples_actions(self, old: ActionDistribution, new: ActionDistribution) -> bool:
+        """Unless the actions are discrete or there is a closed form."""
+        return not (isinstance(old, DiscreteDistribution) or self._has_closed_form(old, new))
+
+    def count_cells(self, action_space: gymnasium.Space[Any]) -> int:
+        """Pairs of points, of which there is at least one a group."""
+        n_groups = len(self.group_names(action_space))
+        if isinstance(action_space, gymnasium.spaces.Discrete):
+            return int(action_space.n) ** 2
+        return (n_groups * self.n_samples) ** 2
+
+    def _couple_points(
+        self, old: ActionDistribution, new: ActionDistribution, key: PRNGKeyArray
+    ) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
+        # Independent coupling wants independent noise: paired points are closer than their
+        # distributions say. Optimal coupling wants the same: identical policies, identical points.
+        keys = (key, key) if self.plan == "optimal" else jax.random.split(key)
+        mine = self.groups.atoms(old, keys[0], self.n_samples)
+        other = self.groups.atoms(new, keys[1], self.n_samples)
         c1 = ground_matrix(self.learning_ground, mine.points, other.points)
         c2 = ground_matrix(self.transaction_ground, mine.points, other.points)
         couple = (mine.weights, other.weights, mine.membership, other.membership)
         if self.plan == "optimal":
-            learning, transaction = optimal_plan_cost(*couple, c1, c2)
-        else:
-            learning, transaction = plan_cost(independent_plans(*couple), c1, c2)
-        return Comparison(learning, transaction, masses.flows)
-
-    def group_names(self, action_space: gymnasium.Space[Any]) -> tuple[str, ...]:
-        """Names of the groups."""
-        return self.groups.names(action_space)
+            return optimal_plan_cost(*couple, c1, c2)
+        return plan_cost(independent_plans(*couple), c1, c2)
 
     def _has_closed_form(self, old: ActionDistribution, new: ActionDistribution) -> bool:
         return (
@@ -217,34 +289,61 @@ def l2(x: Float[Array, "... n k"], y: Float[Array, "... m k"]) -> Float[Array, "
 
 def one(x: Float[Array, "... n k"], y: Float[Array, "... m k"]) -> Float[Array, "... n m"]:
     """1 for every pair: the transport cost of the main text."""
-    return jnp.ones((*jnp.broadcast_shapes(x.shape[:-2], y.shape[:-2]), x.shape[-2], y.shape[-2]))
+    batch = jnp.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+    return jnp.ones((*batch, x.shape[-2], y.shape[-2]), x.dtype)
 
 
 GROUND_COSTS: dict[str, GroundCost] = {"l2": l2, "squared_l2": squared_l2, "one": one}
 
 
 def ground_matrix(
-    ground: str | tuple[tuple[float, ...], ...] | GroundCost,
-    x: Float[Array, "... n k"],
-    y: Float[Array, "... m k"],
+    ground: Ground, x: Float[Array, "... n k"], y: Float[Array, "... m k"]
 ) -> Float[Array, "... n m"]:
     """Ground costs between two sets of points; a given matrix is used as it is."""
-    if isinstance(ground, str):
-        return GROUND_COSTS[ground](x, y)
-    if callable(ground):
-        return ground(x, y)
-    matrix = jnp.asarray(ground)
-    if matrix.shape != (x.shape[-2], y.shape[-2]):
+    if isinstance(ground, tuple):
+        costs = jnp.asarray(ground, x.dtype)
+    else:
+        costs = jnp.asarray((GROUND_COSTS[ground] if isinstance(ground, str) else ground)(x, y))
+    if costs.shape[-2:] != (x.shape[-2], y.shape[-2]):
         raise InputError(
-            f"a ground cost matrix of shape {matrix.shape} was given for {x.shape[-2]} actions; it "
-            "has a row and a column for each discrete action"
+            f"ground costs of shape {costs.shape} were given for {x.shape[-2]} old and "
+            f"{y.shape[-2]} new actions; they need a row for each old and a column for each new one"
         )
+    return costs
+
+
+def freeze_ground(name: str, ground: str | Sequence[Sequence[float]] | GroundCost) -> Ground:
+    """A ground cost from outside, checked and in a form that can be hashed."""
+    if isinstance(ground, str):
+        if ground not in GROUND_COSTS:
+            raise InputError(f"{name} = {ground!r} is unknown; known: {', '.join(GROUND_COSTS)}")
+        return ground
+    if callable(ground):
+        return ground
+    try:
+        matrix = tuple(tuple(float(value) for value in row) for row in ground)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"{name}: {ground!r:.60} is no ground cost; give a name, a matrix or a function"
+        ) from None
+    if {len(row) for row in matrix} != {len(matrix)}:
+        raise InputError(
+            f"{name}: the ground cost matrix is not square; give a row and a column for each action"
+        )
+    values = np.asarray(matrix)
+    if not np.all(np.isfinite(values)) or np.any(values < 0):
+        raise InputError(f"{name}: ground costs must be finite and not negative")
     return matrix
 
 
-def _check_matrix(name: str, matrix: tuple[tuple[float, ...], ...]) -> None:
-    if len({len(row) for row in matrix} | {len(matrix)}) != 1:
-        raise InputError(f"{name}: the ground cost matrix is not square")
-    values = np.asarray(matrix, float)
-    if not np.all(np.isfinite(values)) or np.any(values < 0):
-        raise InputError(f"{name}: ground costs must be finite and not negative")
+def _check_matrix_fits(size: int, action_space: gymnasium.Space[Any]) -> None:
+    if not isinstance(action_space, gymnasium.spaces.Discrete):
+        raise InputError(
+            "a ground cost matrix has a row and a column for each discrete action, these actions "
+            "are vectors: name a distance such as 'l2', or give a function"
+        )
+    if size != int(action_space.n):
+        raise InputError(
+            f"a ground cost matrix of {size} rows was given for {int(action_space.n)} actions; it "
+            "needs a row and a column for each"
+        )
