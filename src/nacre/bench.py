@@ -121,11 +121,8 @@ def peak_memory() -> float:
 
 def _trainer(config: LearnerConfig, steps: int, seed: int) -> Callable[[], float]:
     config = dataclasses.replace(config, steps_per_epoch=steps)
-    signature, transitions, policy = _problem(seed)
-    cost = TransportCost(5.0, 0.0, groups.sign(0), state_measure=UniformBox())
-    problem = SwitchingProblem(transitions, policy, jnp.zeros((1, OBSERVATIONS)), cost)
-    critics = config.critics.init(jax.random.key(seed), signature)
-    state = [init_state(config, policy, critics, jax.random.key(seed))]
+    problem, first = make_learning(config, seed)
+    state = [first]
     return _timed(
         lambda key: learn_epoch(config, problem, state[0], key, jnp.asarray(1e9)), state, steps
     )
@@ -133,7 +130,7 @@ def _trainer(config: LearnerConfig, steps: int, seed: int) -> Callable[[], float
 
 def _evaluator(config: EvaluationConfig, steps: int, seed: int) -> Callable[[], float]:
     config = dataclasses.replace(config, steps_per_epoch=steps)
-    signature, transitions, policy = _problem(seed)
+    signature, transitions, policy = make_problem(seed)
     critics = config.critics.init(jax.random.key(seed), signature)
     state = [CriticState.init(config.critics, critics)]
     return _timed(
@@ -170,7 +167,8 @@ def _gemm() -> Callable[[], float]:
         repeat = max(1, 2 * 1024**3 // size**3 // 8)
 
         def chain(matrix: jax.Array, repeat: int = repeat) -> jax.Array:
-            return jax.lax.fori_loop(0, repeat, lambda _, x: x @ matrix, matrix)
+            product: jax.Array = jax.lax.fori_loop(0, repeat, lambda _, x: x @ matrix, matrix)
+            return product
 
         compiled = jax.jit(chain)
         jax.block_until_ready(compiled(matrix))
@@ -187,7 +185,16 @@ def _gemm() -> Callable[[], float]:
     return measure
 
 
-def _problem(seed: int) -> tuple[Signature, Transitions, MLPPolicy]:
+def make_learning(config: LearnerConfig, seed: int) -> tuple[SwitchingProblem, State]:
+    """The published cost on a made-up log, and the state before the first update."""
+    signature, transitions, policy = make_problem(seed)
+    cost = TransportCost(5.0, 0.0, groups.sign(0), state_measure=UniformBox())
+    problem = SwitchingProblem(transitions, policy, jnp.zeros((1, OBSERVATIONS)), cost)
+    critics = config.critics.init(jax.random.key(seed), signature)
+    return problem, init_state(config, policy, critics, jax.random.key(seed))
+
+
+def make_problem(seed: int) -> tuple[Signature, Transitions, MLPPolicy]:
     """A made-up log of Hopper's shape; speed does not depend on its content."""
     rng = np.random.default_rng(seed)
 
