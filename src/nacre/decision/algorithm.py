@@ -32,6 +32,8 @@ class Outcome:
     """What Net Actor-Critic found and decided.
 
     `policy` is what should run next: the new policy if the choice is to switch, else the old one.
+    `new_value` is that of the new policy without the cost, by fresh critics if `new_evaluation` is
+    there, else by those that trained it. `complete` is False after an interruption.
     """
 
     choice: Choice
@@ -43,6 +45,7 @@ class Outcome:
     learned: Learned
     old_evaluation: Evaluation
     new_evaluation: Evaluation | None
+    complete: bool
 
     @property
     def new_policy(self) -> Policy:
@@ -66,7 +69,7 @@ class Outcome:
             "cost": self.cost.as_json(),
             "stop_reason": self.learned.stop_reason,
             "healthy": self.learned.healthy,
-            "complete": self.learned.complete,
+            "complete": self.complete,
             "epochs": [dataclasses.asdict(record) for record in self.learned.history],
         }
 
@@ -83,6 +86,8 @@ def net_actor_critic(
     checkpoint: str | Path | None = None,
 ) -> Outcome:
     """Algorithm 1 with the decision w.
+
+    Ctrl-C during learning or thereafter ends it with what there is, and the choice is to keep.
 
     Args:
         log: The old policy's log.
@@ -127,15 +132,19 @@ def net_actor_critic(
     price = with_evaluation_states(cost, config).evaluate(
         old_policy, learned.policy, log, seed=cost_seed
     )
-    new_evaluation = None
-    if config.reevaluate and learned.complete:
-        new_evaluation = evaluate(learned.policy, "evaluating the new policy")
-        new_value = new_evaluation.value
-    else:
+    complete, new_evaluation = learned.complete, None
+    if config.reevaluate and complete:
+        try:
+            new_evaluation = evaluate(learned.policy, "evaluating the new policy")
+        except KeyboardInterrupt:
+            complete = False
+    if new_evaluation is None:
         new_value = training_estimate(config, learned, start, price.total, seed)
+    else:
+        new_value = new_evaluation.value
     trusted = (
-        learned.healthy
-        and learned.complete
+        complete
+        and learned.healthy
         and old_evaluation.healthy
         and (new_evaluation is None or new_evaluation.healthy)
     )
@@ -151,6 +160,7 @@ def net_actor_critic(
         learned,
         old_evaluation,
         new_evaluation,
+        complete,
     )
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import json
 import os
-import tempfile
+import secrets
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,22 +36,32 @@ def write_checkpoint(
         history: One record an epoch.
     """
     leaves = jax.tree.leaves(eqx.filter(state, eqx.is_array))
-    tensors = {f"{i:04d}": np.asarray(leaf) for i, leaf in enumerate(leaves)}
+    tensors = [np.asarray(leaf, order="C") for leaf in leaves]
+    records = json.dumps(history)
     metadata = {
         "format": str(FORMAT),
         "identity": identity,
-        "history": json.dumps(history),
+        "history": records,
+        "sha256": _digest(tensors, records),
     }
-    blob = safetensors.numpy.save(tensors, metadata=metadata)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, part = tempfile.mkstemp(dir=path.parent, suffix=".part")
+    blob = safetensors.numpy.save(
+        {f"{i:04d}": tensor for i, tensor in enumerate(tensors)}, metadata=metadata
+    )
+    part = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
     try:
-        with os.fdopen(descriptor, "wb") as file:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with part.open("xb") as file:
             file.write(blob)
-        Path(part).replace(path)
-    except BaseException:
-        Path(part).unlink(missing_ok=True)
-        raise
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    except OSError as error:
+        raise InputError(
+            f"{path}: the checkpoint cannot be written ({error.strerror}); choose another place"
+        ) from None
+    finally:
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
 
 
 def read_checkpoint(path: Path, like: State, identity: str) -> tuple[State, list[dict[str, Any]]]:
@@ -62,26 +75,38 @@ def read_checkpoint(path: Path, like: State, identity: str) -> tuple[State, list
     try:
         with safetensors.safe_open(path, framework="np") as file:
             metadata = dict(file.metadata() or {})
-            names = sorted(file.keys())
-            tensors = [np.asarray(file.get_tensor(name)) for name in names]
+            tensors = [np.asarray(file.get_tensor(name)) for name in sorted(file.keys())]
         history = json.loads(metadata.get("history", "null"))
     except (safetensors.SafetensorError, OSError, ValueError) as error:
+        text = " ".join(str(error).split())
         raise InputError(
-            f"{path}: not a readable checkpoint ({error}); delete it to start again"
+            f"{path}: not a readable checkpoint ({text}); delete it to start again"
         ) from None
     if metadata.get("format") != str(FORMAT) or not isinstance(history, list):
         raise InputError(f"{path}: not a checkpoint of this version; delete it to start again")
+    if metadata.get("sha256") != _digest(tensors, metadata["history"]):
+        raise InputError(f"{path}: the checkpoint is damaged; delete it to start again")
     if metadata.get("identity") != identity:
         raise InputError(
-            f"{path}: checkpoint of another run (its log, policy, cost, configuration or seed "
-            "differ); choose another path or delete it to start again"
+            f"{path}: checkpoint of another run (its log, policy, cost, start, configuration or "
+            "seed differ); choose another path or delete it to start again"
         )
     dynamic, static = eqx.partition(like, eqx.is_array)
     leaves, structure = jax.tree.flatten(dynamic)
-    if [leaf.shape for leaf in leaves] != [tensor.shape for tensor in tensors]:
+    if [_form(leaf) for leaf in leaves] != [_form(tensor) for tensor in tensors]:
         raise InputError(f"{path}: its tensors do not fit this run; delete it to start again")
-    restored = [
-        jnp.asarray(tensor, leaf.dtype) for tensor, leaf in zip(tensors, leaves, strict=True)
-    ]
+    restored = [jnp.asarray(tensor) for tensor in tensors]
     state: State = eqx.combine(jax.tree.unflatten(structure, restored), static)
     return state, history
+
+
+def _form(tensor: Any) -> tuple[tuple[int, ...], str]:
+    return tuple(tensor.shape), str(tensor.dtype)
+
+
+def _digest(tensors: Sequence[np.ndarray], records: str) -> str:
+    digest = hashlib.sha256(records.encode())
+    for tensor in tensors:
+        digest.update(f"{tensor.dtype} {tensor.shape} ".encode())
+        digest.update(tensor.tobytes())
+    return digest.hexdigest()

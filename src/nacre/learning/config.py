@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -58,12 +59,25 @@ class ActorConfig:
                 problems.append(f"actor.{name} = {getattr(self, name)}: at least 1 is needed")
         if self.states not in ("start", "log", "mixture"):
             problems.append(f"actor.states = {self.states!r}: known are start, log, mixture")
+        if self.sampling not in ("ordinary", "quasi"):
+            problems.append(f"actor.sampling = {self.sampling!r}: known are ordinary, quasi")
+        if self.combine not in ("min", "mean"):
+            problems.append(f"actor.combine = {self.combine!r}: known are min, mean")
         if not 0.0 <= self.start_share <= 1.0:
             problems.append(f"actor.start_share = {self.start_share}: must lie in [0, 1]")
-        if self.behaviour_weight < 0:
-            problems.append(f"actor.behaviour_weight = {self.behaviour_weight}: not negative")
+        if not 0.0 <= self.behaviour_weight < math.inf:
+            problems.append(
+                f"actor.behaviour_weight = {self.behaviour_weight}: must be finite and not negative"
+            )
         if not self.learning_rate > 0:
             problems.append(f"actor.learning_rate = {self.learning_rate}: must be positive")
+        if self.max_gradient_norm is not None and not self.max_gradient_norm > 0:
+            problems.append(
+                f"actor.max_gradient_norm = {self.max_gradient_norm}: must be positive, or None "
+                "for no limit"
+            )
+        if any(width < 1 for width in self.hidden):
+            problems.append(f"actor.hidden = {self.hidden}: layers have at least one unit")
         if problems:
             raise InputError(problems)
 
@@ -113,6 +127,11 @@ class LearnerConfig:
             problems.append(f"prefit_steps = {self.prefit_steps}: cannot be negative")
         if self.form not in ("apart", "net"):
             problems.append(f"form = {self.form!r}: known are apart, net")
+        if self.occupancy is not None and not self.actor.discounted_states:
+            problems.append(
+                "occupancy corrects discounted visits, actor.discounted_states is False: set it to "
+                "True, or occupancy to None"
+            )
         if problems:
             raise InputError(problems)
 

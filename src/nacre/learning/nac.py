@@ -11,6 +11,7 @@ import optax
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from nacre.costs.family import SwitchingCost
+from nacre.errors import InputError
 from nacre.evaluation.backup import (
     CriticState,
     bootstrap_targets,
@@ -24,6 +25,7 @@ from nacre.evaluation.noise import draw_uniforms
 from nacre.evaluation.transitions import Batch, Transitions
 from nacre.learning.config import LearnerConfig
 from nacre.learning.occupancy import OccupancyState, init_occupancy, step_occupancy
+from nacre.policies.distributions import ActionDistribution, Categorical, Gaussian
 from nacre.policies.policy import Policy
 
 
@@ -48,8 +50,9 @@ class State(eqx.Module):
 class Info(eqx.Module):
     """What one step saw; the epoch reports the averages.
 
-    `value` is the estimate at the start, `net_value` minus the cost; where the actor does not look
-    at the start they are zero here and read off once at the end of the epoch.
+    `value` is what the critics say at the start, `net_value` that minus the cost; critics of the
+    net form have the cost in them, there the two are equal. Where the actor does not look at the
+    start, `value` is zero here and read off once at the end of the epoch.
     """
 
     critic_loss: Float[Array, ""]
@@ -63,7 +66,14 @@ class Info(eqx.Module):
 
 
 def init_state(config: LearnerConfig, policy: Policy, critics: Critics, key: PRNGKeyArray) -> State:
-    """The state before the first step."""
+    """The state before the first step.
+
+    Args:
+        config: The learner.
+        policy: Where learning starts; its arrays must be finite.
+        critics: The ensemble.
+        key: Key of the occupancy's network, where there is one.
+    """
     occupancy = None
     if config.occupancy is not None:
         occupancy = init_occupancy(config.occupancy, key, policy.signature, critics.scaling)
@@ -180,8 +190,8 @@ def objective_terms(
         expected = critics.expectation(batch.observations, distribution, uniforms, actor.combine)
         gain = jnp.mean(batch.weights * expected)
     if actor.behaviour_weight > 0:
-        old: Any = problem.old_policy(batch.observations)
-        divergence = jnp.mean(batch.weights * distribution.kl(old))  # type: ignore[attr-defined]
+        old = problem.old_policy(batch.observations)
+        divergence = jnp.mean(batch.weights * _divergence(distribution, old))
     return value, gain, divergence
 
 
@@ -196,7 +206,9 @@ def combine_objective(
 ) -> Float[Array, ""]:
     """What the actor maximises.
 
-    At the start it is the paper's E Q(s₀, a) - C. At the log's states it is the policy gradient of
+    At the start it is the paper's E Q(s₀, a) - C. Critics of the net form have a C in them already,
+    but as a constant: only the C subtracted here has a gradient, which is the same in both forms.
+    At the log's states it is the policy gradient of
     the net value divided by the mean discounted length of an episode: the gain is earned at every
     step, the cost is paid once, so it counts for a step as cost / length (1 - γ for episodes
     without end). The divergence is measured against Q in units of the critics' spread.
@@ -236,17 +248,43 @@ def learn_epoch(
         return eqx.filter(after, eqx.is_array), info
 
     def healthy(info: Info) -> Bool[Array, ""]:
-        sound = within_bounds(info.critic_loss, info.q, largest)
-        return sound & jnp.isfinite(info.net_value) & jnp.isfinite(info.actor_gradient_norm)
+        return _is_believable(config, info, largest)
 
     dynamic, info, count, ok = run_epoch(advance, dynamic, key, config.steps_per_epoch, healthy)
     state = eqx.combine(dynamic, static)
     if config.actor.states == "log":
-        value = _value_at_start(config, problem, state, key)
+        # No step has this number, so the noise is not that of any of them.
+        read_key = jax.random.fold_in(key, config.steps_per_epoch)
+        value = _value_at_start(config, problem, state, read_key)
         info = eqx.tree_at(
             lambda i: (i.value, i.net_value), info, (value, net_estimate(config, value, info.cost))
         )
-    return state, info, count, ok & jnp.isfinite(info.net_value)
+    # The last step's update has had no step after it to show what it did.
+    ok &= _is_believable(config, info, largest) & _is_finite(dynamic)
+    return state, info, count, ok
+
+
+def _is_believable(config: LearnerConfig, info: Info, largest: Float[Array, ""]) -> Bool[Array, ""]:
+    """Whether nothing is infinite or has exploded; net critics may be off by the cost."""
+    bound = largest + jnp.abs(info.cost) if config.form == "net" else largest
+    finite = jnp.isfinite(info.cost + info.divergence + info.actor_gradient_norm)
+    return within_bounds(info.critic_loss, info.q, bound) & (jnp.abs(info.value) <= bound) & finite
+
+
+def _is_finite(tree: Any) -> Bool[Array, ""]:
+    numbers = jax.tree.leaves(eqx.filter(tree, eqx.is_inexact_array))
+    return jnp.all(jnp.stack([jnp.all(jnp.isfinite(leaf)) for leaf in numbers]))
+
+
+def _divergence(new: ActionDistribution, old: ActionDistribution) -> Float[Array, " rows"]:
+    if isinstance(new, Categorical) and isinstance(old, Categorical):
+        return new.kl(old)
+    if isinstance(new, Gaussian) and isinstance(old, Gaussian):
+        return new.kl(old)
+    raise InputError(
+        f"actor.behaviour_weight: KL between a {type(new).__name__} and a {type(old).__name__} has "
+        "no closed form; set it to 0"
+    )
 
 
 def _value_at_start(

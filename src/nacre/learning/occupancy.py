@@ -7,7 +7,8 @@ likely the new policy is to act so,
 
     w(s') = E[w(s) π(a|s) / π_o(a|s) | s'],    w = 1 at the start,
 
-a temporal-difference equation that runs forward in time (Hallak and Mannor, 2017).
+a temporal-difference equation that runs forward in time (Hallak and Mannor, 2017). Both visits
+are discounted, so rows have to weigh γ^t, and both begin where the log's episodes begin.
 """
 
 from __future__ import annotations
@@ -45,6 +46,8 @@ class OccupancyConfig:
 
     def __post_init__(self) -> None:
         problems = []
+        if any(width < 1 for width in self.hidden):
+            problems.append(f"occupancy.hidden = {self.hidden}: layers have at least one unit")
         if not self.learning_rate > 0:
             problems.append(f"occupancy.learning_rate = {self.learning_rate}: must be positive")
         if not 0.0 <= self.polyak < 1.0:

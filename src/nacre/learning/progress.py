@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol, TextIO
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+Clock = Callable[[], float]
 
 
 @dataclass(frozen=True)
 class Tick:
-    """One epoch of some stage of a run."""
+    """One epoch of some stage of a run.
+
+    Args:
+        stage: What is being done.
+        epoch: Number of the epoch, from 0.
+        epochs: Largest number of epochs of the stage.
+        steps: Updates in this epoch.
+        loss: Mean loss of the critics.
+        estimate: What the policy is worth by now.
+    """
 
     stage: str
     epoch: int
@@ -41,41 +54,49 @@ class Silent:
 class PlainLines:
     """A line an epoch, for logs of batch systems; at most one every `interval` seconds."""
 
-    def __init__(self, stream: TextIO | None = None, interval: float = 2.0) -> None:
-        self._stream = stream or sys.stderr
+    def __init__(
+        self,
+        stream: TextIO | None = None,
+        interval: float = 2.0,
+        clock: Clock = time.monotonic,
+    ) -> None:
+        self._stream = sys.stderr if stream is None else stream
         self._interval = interval
-        self._rates = _Rates()
+        self._clock = clock
+        self._rates = _Rates(clock)
         self._last = -float("inf")
 
     def __call__(self, tick: Tick) -> None:
         """Print the epoch unless one was printed just before; the last of a stage always is."""
-        rate, left = self._rates.update(tick)
-        now = time.monotonic()
+        speed = self._rates.update(tick)
+        now = self._clock()
         if now - self._last < self._interval and tick.epoch + 1 < tick.epochs:
             return
         self._last = now
-        print(
+        text = (
             f"{tick.stage}: epoch {tick.epoch + 1}/{tick.epochs}, loss {tick.loss:.4g}, "
-            f"estimate {tick.estimate:.4g}, {rate:.0f} updates/s, {left:.0f} s left",
-            file=self._stream,
-            flush=True,
+            f"estimate {tick.estimate:.4g}"
         )
+        if speed is not None:
+            text += f", {speed.updates_per_second:.0f} updates/s, {speed.seconds_left:.0f} s left"
+        print(text, file=self._stream, flush=True)
 
 
 class LiveBar:
     """A bar that is redrawn in place; use as a context manager."""
 
-    def __init__(self, console: Console | None = None) -> None:
+    def __init__(self, console: Console | None = None, clock: Clock = time.monotonic) -> None:
         self._progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
             TextColumn("{task.completed:.0f}/{task.total:.0f}"),
             TextColumn("{task.fields[text]}"),
             TimeRemainingColumn(),
-            console=console or Console(stderr=True),
+            console=Console(stderr=True) if console is None else console,
+            get_time=clock,
         )
-        self._rates = _Rates()
-        self._tasks: dict[str, int] = {}
+        self._rates = _Rates(clock)
+        self._tasks: dict[str, TaskID] = {}
 
     def __enter__(self) -> LiveBar:
         self._progress.start()
@@ -86,35 +107,61 @@ class LiveBar:
 
     def __call__(self, tick: Tick) -> None:
         """Move the stage's bar."""
-        rate, _ = self._rates.update(tick)
+        speed = self._rates.update(tick)
         if tick.stage not in self._tasks:
             self._tasks[tick.stage] = self._progress.add_task(
                 tick.stage, total=tick.epochs, text=""
             )
-        text = f"loss {tick.loss:.4g}  estimate {tick.estimate:.4g}  {rate:.0f} updates/s"
-        self._progress.update(
-            self._tasks[tick.stage],  # type: ignore[arg-type]
-            completed=tick.epoch + 1,
-            text=text,
-        )
+        text = f"loss {tick.loss:.4g}  estimate {tick.estimate:.4g}"
+        if speed is not None:
+            text += f"  {speed.updates_per_second:.0f} updates/s"
+        self._progress.update(self._tasks[tick.stage], completed=tick.epoch + 1, text=text)
+
+
+@contextlib.contextmanager
+def open_reporter(*, quiet: bool = False, stream: TextIO | None = None) -> Iterator[Reporter]:
+    """A live bar on a terminal, plain lines elsewhere, nothing when quiet.
+
+    Args:
+        quiet: Say nothing.
+        stream: Where to; stderr if not given, for stdout is for results.
+    """
+    stream = sys.stderr if stream is None else stream
+    if quiet:
+        yield Silent()
+    elif stream.isatty():
+        with LiveBar(Console(file=stream)) as bar:
+            yield bar
+    else:
+        yield PlainLines(stream)
+
+
+@dataclass(frozen=True)
+class _Speed:
+    updates_per_second: float
+    seconds_left: float
 
 
 class _Rates:
     """Updates a second and seconds left of the current stage."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
         self._stage = ""
         self._began = 0.0
         self._first = 0
+        self._latest = 0
         self._steps = 0
 
-    def update(self, tick: Tick) -> tuple[float, float]:
-        now = time.monotonic()
-        if tick.stage != self._stage:
-            # The first epoch includes compilation: time is counted from its end.
+    def update(self, tick: Tick) -> _Speed | None:
+        """The speed after this epoch; not known after the first, which includes compilation."""
+        now = self._clock()
+        again = tick.epoch <= self._latest
+        self._latest = tick.epoch
+        if tick.stage != self._stage or again:
             self._stage, self._began, self._first, self._steps = tick.stage, now, tick.epoch, 0
-            return 0.0, float("nan")
+            return None
         self._steps += tick.steps
         elapsed = max(now - self._began, 1e-9)
         per_epoch = elapsed / (tick.epoch - self._first)
-        return self._steps / elapsed, per_epoch * (tick.epochs - tick.epoch - 1)
+        return _Speed(self._steps / elapsed, per_epoch * (tick.epochs - tick.epoch - 1))

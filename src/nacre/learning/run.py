@@ -9,12 +9,14 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, ArrayLike
 
+from nacre.costs.description import describe_cost
 from nacre.costs.family import SwitchingCost
+from nacre.costs.fit import check_log_fits
 from nacre.errors import InputError
 from nacre.evaluation.backup import CriticState
 from nacre.evaluation.fitted import as_rows, init_critics, largest_believable, prefit
@@ -29,7 +31,7 @@ from nacre.policies.files import fingerprint
 from nacre.policies.policy import MLPPolicy, Policy, Scaling, TabularPolicy
 
 LEAST_LOGIT = -20.0
-"""Actions that a table forbids restart at this logit: exact zeros could never be left again."""
+"""Actions that a table forbids restart at this log probability: zero could never be left again."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,8 @@ class Learned:
     """A new policy and how it came about.
 
     `healthy` is False when learning broke down; the policy is then that of the last good epoch, and
-    nothing that follows may lead to a switch. `complete` is False after an interruption.
+    nothing that follows may lead to a switch. `complete` is False after an interruption, and nor
+    may that. `stop_reason` is a text for people.
     """
 
     policy: Policy
@@ -88,8 +91,9 @@ def learn(
         old_value: Value of the old policy at the start, for the stopping rule.
         seed: Everything random follows from it.
         reporter: Hears of every epoch.
-        checkpoint: A `.safetensors` file, written after every epoch; if it holds an unfinished run
-            of the same identity, learning goes on from there and ends with the same bits.
+        checkpoint: A `.safetensors` file, written after every epoch; if it holds a run of the same
+            log, policies, cost, start, configuration and seed, learning goes on from there and ends
+            with the same bits.
     """
     check_fit(log, old_policy, cost)
     report = reporter or Silent()
@@ -114,9 +118,9 @@ def learn(
             if not bool(ok):
                 healthy = False
                 stop_reason = (
-                    f"diverged in epoch {epoch} at step {int(count)} (critic loss "
-                    f"{float(info.critic_loss):.3g}, mean Q {float(info.q):.3g}); kept the policy "
-                    "of the epoch before"
+                    f"diverged in epoch {epoch + 1} of {config.epochs} at step {int(count)} "
+                    f"(critic loss {float(info.critic_loss):.3g}, mean Q {float(info.q):.3g}); "
+                    f"kept the policy of {f'epoch {epoch}' if epoch else 'the start'}"
                 )
                 break
             state = after
@@ -146,29 +150,33 @@ def learn(
 
 def check_fit(log: Log, policy: Policy, cost: SwitchingCost) -> None:
     """Raise `InputError` unless log, policy and cost speak of the same spaces."""
-    problems = []
-    for name in ("observation_space", "action_space"):
-        theirs, ours = getattr(log, name), getattr(policy, name)
-        if type(theirs) is not type(ours) or theirs.shape != ours.shape:
-            problems.append(f"{name.replace('_', ' ')}: the log has {theirs}, the policy {ours}")
-    if problems:
-        raise InputError(problems)
+    check_log_fits(log, policy, "the old policy")
     cost.check(policy.observation_space, policy.action_space)
 
 
 def first_policy(config: LearnerConfig, old_policy: Policy, log: Log, key: Array) -> Policy:
     """The policy that learning starts from: the old one's weights, or fresh ones."""
     if config.actor.warm_start:
-        if isinstance(old_policy, TabularPolicy):
-            return TabularPolicy(jnp.maximum(old_policy.logits, LEAST_LOGIT), old_policy.signature)
-        if isinstance(old_policy, MLPPolicy):
-            return old_policy
+        if isinstance(old_policy, (TabularPolicy, MLPPolicy)):
+            return open_policy(old_policy)
         raise InputError(
             f"a {type(old_policy).__name__} has no weights to start from; set actor.warm_start to "
             "false to train from scratch"
         )
     scaling = Scaling.fit(log.observations) if log.observations.ndim == 2 else None
     return MLPPolicy.init(key, old_policy.signature, hidden=config.actor.hidden, scaling=scaling)
+
+
+def open_policy(policy: Policy) -> Policy:
+    """The same policy, but a table that forbids actions gives them a little.
+
+    An action of probability zero has no gradient, an infinite divergence and an infinite ratio.
+    Every other number keeps its bits.
+    """
+    if not isinstance(policy, TabularPolicy):
+        return policy
+    total = jax.nn.logsumexp(policy.logits, axis=-1, keepdims=True)
+    return TabularPolicy(jnp.maximum(policy.logits, total + LEAST_LOGIT), policy.signature)
 
 
 def _set_up(
@@ -186,7 +194,7 @@ def _set_up(
         Transitions.from_log(
             log, discount=config.discount, discounted_states=config.actor.discounted_states
         ),
-        old_policy,
+        open_policy(old_policy),
         as_rows(start, old_policy.signature),
         cost,
     )
@@ -220,11 +228,13 @@ def _identity(
     config: LearnerConfig,
     seed: int,
 ) -> str:
+    """A digest that another process computes alike; a user's own functions count by name."""
+    rows = np.asarray(start)
     described = [
         log.fingerprint(),
         fingerprint(old_policy),
-        repr(cost),
-        eqx.tree_pformat(start, short_arrays=False),
+        json.dumps(describe_cost(cost), sort_keys=True),
+        f"{rows.dtype} {rows.shape} {hashlib.sha256(rows.tobytes()).hexdigest()}",
         json.dumps(config.as_json(), sort_keys=True),
         str(seed),
     ]

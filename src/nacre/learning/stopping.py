@@ -36,7 +36,10 @@ class StoppingRule:
 
 
 def reason_to_stop(net_values: Sequence[float], old_value: float, rule: StoppingRule) -> str | None:
-    """Why learning should stop after these epochs, or None to go on.
+    """Why learning should stop after these epochs, or None to go on (Algorithm 3).
+
+    With v_1, v_2 the last two averages, it stops if both exceed (1 + α) v_0, or 0 where v_0 is not
+    positive; if v_1 ≥ v_0 + b_u and v_2 > v_0 + b_u; or if both are at most v_0 - b_d.
 
     Args:
         net_values: Average estimated net value of the new policy in each epoch so far.
@@ -46,14 +49,15 @@ def reason_to_stop(net_values: Sequence[float], old_value: float, rule: Stopping
     if len(net_values) < max(rule.least_epochs, 2):
         return None
     last_two = net_values[-2:]
+    upper, lower = old_value + rule.upper_bound, old_value - rule.lower_bound
     if old_value > 0:
         if all(value > (1.0 + rule.growth_rate) * old_value for value in last_two):
-            return "net value grew by the growth rate for 2 epochs"
-    elif all(value > 0 for value in last_two):
+            return "net value above (1 + growth rate) times the old value for 2 epochs"
+    elif old_value <= 0 and all(value > 0 for value in last_two):
         return "net value positive for 2 epochs where the old value is not"
-    if all(value >= old_value + rule.upper_bound for value in last_two):
+    if last_two[0] >= upper and last_two[1] > upper:
         return "net value above the upper bound for 2 epochs"
     # The printed last branch asks v_2 > v_0 - b_d; the prose, "worse for consecutive 2 epochs".
-    if all(value <= old_value - rule.lower_bound for value in last_two):
+    if all(value <= lower for value in last_two):
         return "net value below the lower bound for 2 epochs"
     return None

@@ -1,0 +1,154 @@
+"""Progress: what is said, where, and how rates and remaining times come about."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from nacre.learning.progress import LiveBar, PlainLines, Reporter, Silent, Tick, open_reporter
+
+
+class Clock:
+    """A clock that the test moves."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def tick(epoch: int, *, stage: str = "learning", epochs: int = 5, steps: int = 300) -> Tick:
+    return Tick(stage, epoch, epochs, steps, loss=0.123456, estimate=-7.891011)
+
+
+def run(reporter: Reporter, clock: Clock, n: int, seconds: float) -> None:
+    for epoch in range(n):
+        clock.now += seconds
+        reporter(tick(epoch))
+
+
+@pytest.fixture(autouse=True)
+def _nothing_on_stdout(capsys: pytest.CaptureFixture[str]) -> object:
+    """Whatever a test does, stdout stays for results."""
+    yield
+    assert capsys.readouterr().out == ""
+
+
+def test_plain_lines_say_epoch_loss_estimate_rate_and_time_left() -> None:
+    stream, clock = io.StringIO(), Clock()
+    run(PlainLines(stream, interval=0.0, clock=clock), clock, 5, 3.0)
+    assert stream.getvalue().splitlines() == [
+        "learning: epoch 1/5, loss 0.1235, estimate -7.891",
+        "learning: epoch 2/5, loss 0.1235, estimate -7.891, 100 updates/s, 9 s left",
+        "learning: epoch 3/5, loss 0.1235, estimate -7.891, 100 updates/s, 6 s left",
+        "learning: epoch 4/5, loss 0.1235, estimate -7.891, 100 updates/s, 3 s left",
+        "learning: epoch 5/5, loss 0.1235, estimate -7.891, 100 updates/s, 0 s left",
+    ]
+
+
+def test_plain_lines_keep_their_distance_but_say_the_last_epoch() -> None:
+    stream, clock = io.StringIO(), Clock()
+    run(PlainLines(stream, interval=2.0, clock=clock), clock, 5, 0.9)
+    said = [line.split(",")[0] for line in stream.getvalue().splitlines()]
+    assert said == ["learning: epoch 1/5", "learning: epoch 4/5", "learning: epoch 5/5"]
+
+
+def test_compilation_in_the_first_epoch_does_not_count_and_changing_speed_is_averaged() -> None:
+    stream, clock = io.StringIO(), Clock()
+    lines = PlainLines(stream, interval=0.0, clock=clock)
+    for epoch, seconds in enumerate((60.0, 1.0, 3.0)):
+        clock.now += seconds
+        lines(tick(epoch))
+    first, second, third = stream.getvalue().splitlines()
+    assert "updates" not in first
+    assert second.endswith("300 updates/s, 3 s left")
+    assert third.endswith("150 updates/s, 4 s left")
+
+
+def test_every_stage_has_its_own_rate_and_may_come_again() -> None:
+    stream, clock = io.StringIO(), Clock()
+    lines = PlainLines(stream, interval=0.0, clock=clock)
+    for stage, epochs in (("old", 1), ("new", 2), ("old", 1), ("old", 1)):
+        for epoch in range(epochs):
+            clock.now += 2.0
+            lines(tick(epoch, stage=stage, epochs=epochs))
+    rates = ["updates/s" in line for line in stream.getvalue().splitlines()]
+    assert rates == [False, False, True, False, False]
+
+
+def test_a_resumed_run_counts_from_where_it_went_on() -> None:
+    stream, clock = io.StringIO(), Clock()
+    lines = PlainLines(stream, interval=0.0, clock=clock)
+    for epoch in (3, 4):
+        clock.now += 3.0
+        lines(tick(epoch, epochs=7))
+    assert stream.getvalue().splitlines()[-1].endswith("100 updates/s, 6 s left")
+
+
+def test_a_clock_that_stands_still_does_no_harm() -> None:
+    stream, clock = io.StringIO(), Clock()
+    run(PlainLines(stream, interval=0.0, clock=clock), clock, 2, 0.0)
+    assert stream.getvalue().splitlines()[-1].endswith(" 0 s left")
+
+
+def test_plain_lines_go_to_stderr_unless_told_otherwise(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    PlainLines()(tick(4))
+    assert capsys.readouterr().err == "learning: epoch 5/5, loss 0.1235, estimate -7.891\n"
+
+
+def test_the_live_bar_shows_stages_counts_and_rates() -> None:
+    clock = Clock()
+    console = Console(record=True, file=io.StringIO(), force_terminal=True, width=120)
+    with LiveBar(console, clock=clock) as bar:
+        bar(tick(0, stage="evaluating the old policy", epochs=1))
+        run(bar, clock, 4, 3.0)
+    # Every redrawing is recorded; the last one counts.
+    drawn = console.export_text().rpartition("evaluating the old policy")[2]
+    first, second = drawn.rstrip().splitlines()
+    assert "1/1" in first
+    assert "updates/s" not in first
+    assert second.startswith("learning")
+    assert "4/5" in second
+    assert "loss 0.1235  estimate -7.891  100 updates/s" in second
+    assert "0:00:03" in second
+
+
+def test_the_live_bar_writes_to_stderr_unless_told_otherwise(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with LiveBar() as bar:
+        bar(tick(0))
+    assert "learning" in capsys.readouterr().err
+
+
+def test_silent_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    Silent()(tick(0))
+    assert capsys.readouterr().err == ""
+
+
+def test_a_terminal_gets_a_bar_anything_else_lines_and_the_quiet_nothing() -> None:
+    for stream, quiet, kind in (
+        (Terminal(), False, LiveBar),
+        (io.StringIO(), False, PlainLines),
+        (Terminal(), True, Silent),
+    ):
+        with open_reporter(quiet=quiet, stream=stream) as reporter:
+            assert isinstance(reporter, kind)
+            reporter(tick(0))
+        assert ("learning" in stream.getvalue()) is not quiet
+
+
+def test_reporters_go_to_stderr_by_default(capsys: pytest.CaptureFixture[str]) -> None:
+    with open_reporter() as reporter:
+        reporter(tick(0))
+    assert capsys.readouterr().err.startswith("learning: epoch 1/5")
