@@ -7,7 +7,7 @@ Actor-Critic (Algorithm 1, lines 3-5 and 7).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import equinox as eqx
 import jax
@@ -18,7 +18,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from nacre.errors import InputError
 from nacre.evaluation.critics import Critics
 from nacre.evaluation.noise import draw_uniforms
-from nacre.evaluation.transitions import Batch
+from nacre.evaluation.transitions import Batch, Transitions
 from nacre.policies.policy import Policy, Scaling, Signature
 
 Backup = Literal["min", "mean", "own"]
@@ -38,7 +38,8 @@ class CriticConfig:
         scale_returns: Shift and scale the outputs by the mean and spread of the log's
             returns-to-go, and divide the loss by that spread squared.
         learning_rate: Adam's.
-        max_gradient_norm: Gradients longer than this are shortened to it; None for never.
+        max_gradient_norm: Gradients, of all members together, longer than this are shortened to
+            it; None for never.
         polyak: ρ_stb, the share that the target networks keep at each step.
         backup: What the target is built from: the minimum over the members (the paper), their mean,
             or each member's own target network.
@@ -67,6 +68,13 @@ class CriticConfig:
             problems.append(f"critics.polyak = {self.polyak}: must lie in [0, 1)")
         if not self.learning_rate > 0:
             problems.append(f"critics.learning_rate = {self.learning_rate}: must be positive")
+        if self.max_gradient_norm is not None and not self.max_gradient_norm > 0:
+            problems.append(
+                f"critics.max_gradient_norm = {self.max_gradient_norm}: must be positive, or None "
+                "for no limit"
+            )
+        if any(width < 1 for width in self.hidden):
+            problems.append(f"critics.hidden = {self.hidden}: layers have at least one unit")
         if self.backup not in ("min", "mean", "own"):
             problems.append(f"critics.backup = {self.backup!r}: known are min, mean, own")
         if problems:
@@ -112,7 +120,11 @@ class CriticState(eqx.Module):
 
 
 class CriticInfo(eqx.Module):
-    """What one step saw: mean loss over members, mean Q on the batch, norm of the gradient."""
+    """What one step saw before its update: mean loss over members, mean Q, norm of the gradient.
+
+    The loss is in units of the critics' spread squared, the gradient is that of the sum over
+    members before any clipping.
+    """
 
     loss: Float[Array, ""]
     q: Float[Array, ""]
@@ -185,14 +197,40 @@ def step_critics(
     updates, memory = config.optimizer().update(gradient, state.optimizer)
     online = eqx.apply_updates(state.online, updates)
     target = polyak_average(state.target, online, config.polyak)
-    return CriticState(online, target, memory), CriticInfo(loss, q, optax.global_norm(gradient))
+    return CriticState(online, target, memory), CriticInfo(loss, q, optax.tree.norm(gradient))
 
 
 def polyak_average(target: Critics, online: Critics, polyak: float) -> Critics:
-    """φ' ← ρ φ' + (1 - ρ) φ (Algorithm 1, line 7)."""
+    """φ' ← ρ φ' + (1 - ρ) φ (Algorithm 1, line 7).
+
+    Written as a step towards φ: what is equal in both, such as the scalings, stays as it is to the
+    bit, where a weighted sum would drift by its rounding.
+    """
     averaged: Critics = jax.tree.map(
-        lambda slow, fast: polyak * slow + (1.0 - polyak) * fast if eqx.is_array(slow) else slow,
-        target,
-        online,
+        lambda slow, fast: slow + (1.0 - polyak) * (fast - slow), target, online
     )
     return averaged
+
+
+@eqx.filter_jit
+def fit_critics(
+    config: CriticConfig,
+    transitions: Transitions,
+    targets: Float[Array, " rows"],
+    state: CriticState,
+    key: PRNGKeyArray,
+    n_steps: int,
+) -> CriticState:
+    """Steps of plain regression on a target for every row of the log, in one compiled loop."""
+    dynamic, static = eqx.partition(state, eqx.is_array)
+
+    def step(i: Array, dynamic: Any) -> Any:
+        state = eqx.combine(dynamic, static)
+        rows = jax.random.randint(
+            jax.random.fold_in(key, i), (config.batch_size,), 0, len(transitions)
+        )
+        state, _ = step_critics(config, state, transitions.take(rows), targets[rows])
+        return eqx.filter(state, eqx.is_array)
+
+    fitted: CriticState = eqx.combine(jax.lax.fori_loop(0, n_steps, step, dynamic), static)
+    return fitted

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -121,15 +122,10 @@ def step(
         batch = eqx.tree_at(lambda b: b.weights, batch, batch.weights * visits)
 
     def loss(policy: Policy) -> tuple[Array, tuple[Array, Array, Array]]:
-        cost = price(policy)
-        value, gain, divergence = objective_terms(
-            config, problem, policy, critics.online, batch, actor_key
+        objective, terms = actor_objective(
+            config, problem, policy, critics.online, batch, price, actor_key
         )
-        length = problem.transitions.discounted_length
-        improved = combine_objective(
-            config, value, gain, divergence, cost, length, critics.online.spread
-        )
-        return -improved, (value, cost, divergence)
+        return -objective, terms
 
     (_, (value, cost, divergence)), gradient = eqx.filter_value_and_grad(loss, has_aux=True)(
         state.policy
@@ -144,9 +140,26 @@ def step(
         cost,
         net_estimate(config, value, cost),
         divergence,
-        optax.global_norm(gradient),
+        optax.tree.norm(gradient),
     )
     return State(policy, critics, memory, occupancy), info
+
+
+def actor_objective(
+    config: LearnerConfig,
+    problem: SwitchingProblem,
+    policy: Policy,
+    critics: Critics,
+    batch: Batch,
+    price: Callable[[Policy], Float[Array, ""]],
+    key: PRNGKeyArray,
+) -> tuple[Float[Array, ""], tuple[Float[Array, ""], Float[Array, ""], Float[Array, ""]]]:
+    """What line 6 of Algorithm 1 ascends, with its value at the start, cost and divergence."""
+    cost = price(policy)
+    value, gain, divergence = objective_terms(config, problem, policy, critics, batch, key)
+    length = problem.transitions.discounted_length
+    objective = combine_objective(config, value, gain, divergence, cost, length, critics.spread)
+    return objective, (value, cost, divergence)
 
 
 def objective_terms(
