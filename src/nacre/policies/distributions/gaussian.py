@@ -8,11 +8,11 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.special import erfinv, ndtr, ndtri
+from jax.scipy.special import erfc, erfinv, ndtri
 from jaxtyping import Array, Bool, Float
 
 from nacre.errors import InputError
-from nacre.policies.distributions.interface import ContinuousDistribution
+from nacre.policies.distributions.interface import ContinuousDistribution, product
 
 
 class Gaussian(ContinuousDistribution):
@@ -61,7 +61,7 @@ class Gaussian(ContinuousDistribution):
     ) -> Float[Array, "... boxes"]:
         """Π over coordinates of Φ(upper) - Φ(lower)."""
         below, above, _ = self._standard_edges(coordinates, lower, upper)
-        return jnp.prod(jnp.maximum(ndtr(above) - ndtr(below), 0.0), axis=-1)
+        return product(jnp.maximum(normal_cdf(above) - normal_cdf(below), 0.0))
 
     def transform_within(
         self,
@@ -76,10 +76,11 @@ class Gaussian(ContinuousDistribution):
         below, above, mirrored = (
             edge[..., None, :] for edge in self._standard_edges(coordinates, lower, upper)
         )
-        start = ndtr(below)
-        share = start + (ndtr(above) - start) * uniforms[..., chosen]
+        start, noise = normal_cdf(below), uniforms[..., chosen]
+        # Mirrored noise too: the action grows with its noise, and steadily with the parameters.
+        share = start + (normal_cdf(above) - start) * jnp.where(mirrored, 1.0 - noise, noise)
         number = np.finfo(share.dtype)
-        within = ndtri(jnp.clip(share, number.tiny, 1.0 - number.epsneg))
+        within = _quantile(jnp.clip(share, number.tiny, 1.0 - number.epsneg))
         # Where the mass is too small for its type the point goes to the edge next to the mean.
         within = jnp.clip(within, below, above)
         within = jnp.where(mirrored, -within, within)
@@ -185,11 +186,29 @@ class SquashedGaussian(Gaussian):
         return f"a Gaussian squashed to {list(self.low)} … {list(self.high)}"
 
 
+def normal_cdf(z: Array) -> Array:
+    """Φ, with all its digits in the lower tail: mirror what lies above."""
+    return 0.5 * erfc(-math.sqrt(0.5) * z)
+
+
 def _normal_from_uniform(uniforms: Array) -> Array:
     """Φ⁻¹, finite at 0 and 1 too."""
     uniforms = jnp.asarray(uniforms)
     rounding = np.finfo(uniforms.dtype).epsneg
     return math.sqrt(2.0) * erfinv(2.0 * jnp.clip(uniforms, rounding, 1.0 - rounding) - 1.0)
+
+
+@jax.custom_jvp
+def _quantile(probabilities: Array) -> Array:
+    """Φ⁻¹, accurate down to the smallest probabilities."""
+    return ndtri(probabilities)
+
+
+@_quantile.defjvp
+def _quantile_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+    """One over the density, instead of the derivative of an approximation."""
+    z = _quantile(*primals)
+    return z, tangents[0] * math.sqrt(2.0 * math.pi) * jnp.exp(0.5 * z**2)
 
 
 def _standardise(edges: np.ndarray, mean: Array, std: Array) -> Array:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import abc
+import functools
+import operator
 from typing import Protocol
 
 import equinox as eqx
@@ -104,6 +106,11 @@ class DiscreteDistribution(ActionDistribution):
     def set_mass(self, membership: np.ndarray) -> Float[Array, "... sets"]:
         """Probability of sets of actions given as the columns of a 0/1 matrix (n, sets)."""
         return self.probabilities @ jnp.asarray(membership, self.probabilities.dtype)
+
+
+def product(factors: Float[Array, "... k"]) -> Float[Array, "..."]:
+    """Product over the last axis; k is small, and usually one, so it is written out."""
+    return functools.reduce(operator.mul, (factors[..., i] for i in range(factors.shape[-1])))
 
 
 def choose(

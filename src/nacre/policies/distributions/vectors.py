@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from nacre.policies.distributions.interface import ContinuousDistribution
+from nacre.policies.distributions.interface import ContinuousDistribution, product
 
 
 class Uniform(ContinuousDistribution):
@@ -51,7 +51,7 @@ class Uniform(ContinuousDistribution):
         low, high = self.low[..., None, chosen], self.high[..., None, chosen]
         above = _clip(upper, low, high) - low
         below = _clip(lower, low, high) - low
-        return jnp.prod((above - below) / (high - low), axis=-1)
+        return product((above - below) / (high - low))
 
     def transform_within(
         self,

@@ -1,0 +1,294 @@
+import math
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from gymnasium.spaces import Box, Discrete, MultiDiscrete
+
+from nacre.costs import groups
+from nacre.errors import InputError
+from nacre.policies import (
+    MLP,
+    Categorical,
+    Deterministic,
+    Gaussian,
+    MLPPolicy,
+    Scaling,
+    Signature,
+    SquashedGaussian,
+    TabularPolicy,
+)
+from nacre.policies.policy import default_head, describe_space
+
+
+def vectors(size, limit=np.inf):
+    return Box(-np.full(size, limit, np.float32), np.full(size, limit, np.float32))
+
+
+CONTROL = Signature(vectors(3), vectors(2, 0.5))
+CHOICE = Signature(vectors(3), Discrete(4))
+FREE = Signature(vectors(3), vectors(2))
+TABLE = Signature(Discrete(5), Discrete(2))
+
+
+def test_signatures_compare_and_hash_by_content():
+    again = Signature(vectors(3), vectors(2, 0.5))
+    assert again == CONTROL
+    assert hash(again) == hash(CONTROL)
+    assert len({CONTROL, CHOICE, FREE, TABLE, again}) == 4
+    assert Signature(vectors(3), vectors(2, 0.6)) != CONTROL
+    assert CONTROL != "a text"
+    double = Box(-np.ones(3) * np.inf, np.ones(3) * np.inf, dtype=np.float64)
+    assert Signature(double, vectors(2, 0.5)) == CONTROL
+
+
+def test_signature_sizes():
+    assert (CONTROL.observation_size, CONTROL.action_size, CONTROL.discrete_actions) == (
+        3,
+        2,
+        False,
+    )
+    assert (TABLE.observation_size, TABLE.action_size, TABLE.discrete_actions) == (5, 2, True)
+    assert CONTROL.action_limits == ((-0.5, -0.5), (0.5, 0.5))
+
+
+@pytest.mark.parametrize(
+    ("space", "message"),
+    [
+        (Box(0, 1, (2, 3)), "action_space: a Box of shape (2, 3)"),
+        (Discrete(3, start=1), "action_space: a Discrete space that starts at 1"),
+        (MultiDiscrete([2, 2]), "action_space: MultiDiscrete"),
+    ],
+)
+def test_spaces_that_policies_cannot_have_are_refused(space, message):
+    with pytest.raises(InputError) as caught:
+        Signature(vectors(3), space)
+    assert message in str(caught.value)
+
+
+def test_default_heads():
+    assert default_head(CONTROL) == "squashed_gaussian"
+    assert default_head(FREE) == "gaussian"
+    assert default_head(CHOICE) == "categorical"
+    flat = Box(np.array([0.0, -1.0], np.float32), np.array([0.0, 1.0], np.float32))
+    assert default_head(Signature(vectors(3), flat)) == "gaussian"
+
+
+def test_spaces_are_described_on_one_line():
+    low = -np.arange(1, 41, dtype=np.float32)
+    text = describe_space(Box(low, -low))
+    assert "\n" not in text
+    assert len(text) == 100
+    assert describe_space(Discrete(3)) == "Discrete(3)"
+
+
+@pytest.mark.parametrize(
+    ("signature", "head", "kind"),
+    [
+        (CONTROL, None, SquashedGaussian),
+        (FREE, None, Gaussian),
+        (CHOICE, None, Categorical),
+        (TABLE, None, Categorical),
+        (CONTROL, "deterministic", Deterministic),
+    ],
+)
+def test_heads_make_distributions_of_the_right_kind_and_shape(signature, head, kind):
+    policy = MLPPolicy.init(jax.random.key(0), signature, head=head, hidden=(8,))
+    discrete = isinstance(signature.observation_space, Discrete)
+    observations = jnp.arange(4) if discrete else jnp.ones((4, 3))
+    distribution = policy(observations)
+    assert type(distribution) is kind
+    assert distribution.batch_shape == (4,)
+    assert policy.action_space is signature.action_space
+    sample = distribution.sample(jax.random.key(1))
+    assert sample.shape == ((4,) if signature.discrete_actions else (4, 2))
+
+
+def test_a_gaussian_head_by_hand():
+    weight = jnp.array([[1.0, 2.0], [0.0, 30.0]])
+    network = MLP((weight,), (jnp.array([0.5, -1.0]),), ("identity",))
+    signature = Signature(vectors(2), vectors(1))
+    policy = MLPPolicy(network, None, signature, "gaussian")
+    distribution = policy(jnp.array([[1.0, 0.0], [0.0, 1.0], [0.0, -1.0]]))
+    np.testing.assert_allclose(distribution.location[:, 0], [1.5, 0.5, 0.5])
+    # 2·1 - 1, then 30 - 1 and -30 - 1 clipped to [-20, 2].
+    np.testing.assert_allclose(distribution.log_std[:, 0], [1.0, 2.0, -20.0])
+
+
+def test_a_deterministic_head_stays_in_the_action_box():
+    network = MLP((jnp.eye(3, 2) * 3,), (jnp.zeros(2),), ("identity",))
+    policy = MLPPolicy(network, None, CONTROL, "deterministic")
+    np.testing.assert_allclose(
+        policy(jnp.array([[1.0, -1.0, 0.0], [0.1, 0.0, 0.0]])).action, [[0.5, -0.5], [0.3, 0.0]]
+    )
+
+
+def test_discrete_observations_are_rows_of_the_first_layer():
+    policy = MLPPolicy.init(jax.random.key(0), TABLE, hidden=())
+    expected = policy.network.weights[0] + policy.network.biases[0]
+    np.testing.assert_allclose(policy(jnp.arange(5)).logits, expected, rtol=1e-6)
+
+
+def test_scaling_standardises_a_log_and_spares_constant_columns():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(1000, 4)) * [2.0, 1e-8, 0.0, 0.0] + [5.0, 0.0, 7.0, 0.1]
+    scaling = Scaling.fit(rows)
+    scaled = np.asarray(scaling(jnp.asarray(rows)))
+    np.testing.assert_allclose(scaled[:, :2].mean(axis=0), 0, atol=1e-5)
+    np.testing.assert_allclose(scaled[:, :2].std(axis=0), 1, rtol=1e-5)
+    np.testing.assert_allclose(scaled[:, 2:], 0, atol=1e-6)
+    same = Scaling.identity(4)(jnp.asarray(rows))
+    np.testing.assert_allclose(same, rows, rtol=1e-6)
+
+
+@pytest.mark.parametrize("rows", [np.zeros((0, 3)), np.zeros(3), np.array([[1.0, np.nan]])])
+def test_scaling_refuses_what_it_cannot_scale(rows):
+    with pytest.raises(InputError, match="cannot be scaled"):
+        Scaling.fit(rows)
+
+
+def test_scaling_is_applied_before_the_first_layer_and_never_trained():
+    scaling = Scaling(jnp.array([1.0, 2.0, 3.0]), jnp.array([2.0, 4.0, 8.0]))
+    plain = MLPPolicy.init(jax.random.key(0), CHOICE, hidden=(8,))
+    scaled = MLPPolicy.init(jax.random.key(0), CHOICE, hidden=(8,), scaling=scaling)
+    x = jnp.array([[3.0, -2.0, 11.0]])
+    np.testing.assert_allclose(
+        scaled(x).logits, plain(jnp.array([[1.0, -1.0, 1.0]])).logits, rtol=1e-6
+    )
+    gradient = eqx.filter_grad(lambda policy: jnp.sum(policy(x).logits))(scaled)
+    assert not np.any(gradient.scaling.shift)
+    assert not np.any(gradient.scaling.scale)
+    assert np.any(gradient.network.weights[0])
+
+
+def network(*sizes):
+    return MLP.init(jax.random.key(0), sizes)
+
+
+@pytest.mark.parametrize(
+    ("build", "messages"),
+    [
+        (lambda: MLPPolicy(network(3, 2), None, CONTROL, "categorical"), ["does not fit action"]),
+        (lambda: MLPPolicy(network(3, 4), None, CHOICE, "deterministic"), ["use 'categorical'"]),
+        (lambda: MLPPolicy(network(3, 4), None, CONTROL, "soft"), ["unknown head 'soft'; known:"]),
+        (
+            lambda: MLPPolicy(network(2, 3), None, CONTROL, "gaussian"),
+            ["last layer has 3 outputs", "needs 4", "first layer has 2 inputs"],
+        ),
+        (
+            lambda: MLPPolicy(network(3, 4), None, FREE, "squashed_gaussian"),
+            ["finite action bounds", "or use head 'gaussian'"],
+        ),
+        (
+            lambda: MLPPolicy(
+                network(3, 2), None, Signature(vectors(3), vectors(1, 0.0)), "squashed_gaussian"
+            ),
+            ["lower ones below upper ones"],
+        ),
+        (
+            lambda: MLPPolicy(network(3, 4), None, FREE, "gaussian", (2.0, -20.0)),
+            ["log_std_bounds (2.0, -20.0)"],
+        ),
+        (
+            lambda: MLPPolicy(network(3, 4), None, FREE, "gaussian", (math.nan, 2.0)),
+            ["log_std_bounds (nan, 2.0)"],
+        ),
+        (
+            lambda: MLPPolicy(network(3, 4), Scaling.identity(2), CHOICE, "categorical"),
+            ["needs 3 shifts"],
+        ),
+        (
+            lambda: MLPPolicy(
+                network(3, 4), Scaling(jnp.zeros(3), jnp.zeros(3)), CHOICE, "categorical"
+            ),
+            ["as many positive scales"],
+        ),
+        (
+            lambda: MLPPolicy(network(5, 2), Scaling.identity(5), TABLE, "categorical"),
+            ["discrete observations are not scaled"],
+        ),
+    ],
+)
+def test_parts_that_do_not_fit_are_refused(build, messages):
+    with pytest.raises(InputError) as caught:
+        build().check()
+    for message in messages:
+        assert message in str(caught.value)
+    assert all("\n" not in problem for problem in caught.value.problems)
+
+
+def test_tables():
+    table = np.array([[0.25, 0.75], [1.0, 0.0]])
+    policy = TabularPolicy.from_probabilities(table)
+    np.testing.assert_allclose(policy.table, table, rtol=1e-6)
+    np.testing.assert_allclose(
+        policy(jnp.array([1, 0, 1])).probabilities, table[[1, 0, 1]], rtol=1e-6
+    )
+    assert policy.signature == Signature(Discrete(2), Discrete(2))
+    with jax.enable_x64(True):
+        exact = TabularPolicy.from_probabilities([[0.1, 0.9]])
+        np.testing.assert_allclose(exact.table, [[0.1, 0.9]], rtol=1e-15)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [[0.5, 0.5], [[0.5, 0.4]], [[-0.1, 1.1]], [[np.nan, 1.0]], np.zeros((0, 2)), np.zeros((2, 0))],
+)
+def test_tables_that_are_no_probabilities_are_refused(table):
+    with pytest.raises(InputError, match="is not a matrix of probabilities"):
+        TabularPolicy.from_probabilities(table)
+
+
+def test_a_second_equal_policy_does_not_compile_again():
+    traces = []
+
+    @eqx.filter_jit
+    def masses(policy, observations):
+        traces.append(policy.head)
+        return policy(observations).mass(groups.sign(0))
+
+    x = jnp.ones((4, 3))
+
+    def build(key, limit):
+        signature = Signature(vectors(3), vectors(2, limit))
+        return MLPPolicy.init(jax.random.key(key), signature, hidden=(8,))
+
+    first, second = masses(build(0, 0.5), x), masses(build(1, 0.5), x)
+    assert len(traces) == 1
+    assert not np.allclose(first, second)
+    masses(build(0, 0.7), x)
+    assert len(traces) == 2
+
+
+def test_gradients_compilation_and_batches_go_through_a_policy():
+    policy = MLPPolicy.init(jax.random.key(0), CONTROL, hidden=(8,))
+    x = jax.random.normal(jax.random.key(1), (6, 3))
+
+    def share(policy, x):
+        return policy(x).mass(groups.sign(0))[..., 0]
+
+    together = share(policy, x)
+    np.testing.assert_allclose(eqx.filter_jit(share)(policy, x), together, rtol=1e-5)
+    np.testing.assert_allclose([share(policy, row) for row in x], together, rtol=1e-5)
+    np.testing.assert_allclose(jax.vmap(lambda row: share(policy, row))(x), together, rtol=1e-5)
+
+    members = eqx.filter_vmap(lambda key: MLPPolicy.init(key, CONTROL, hidden=(8,)))(
+        jax.random.split(jax.random.key(0), 3)
+    )
+    assert eqx.filter_vmap(share, in_axes=(eqx.if_array(0), None))(members, x).shape == (3, 6)
+
+    with jax.enable_x64(True):
+        double = jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf), float), policy)
+        rows = jnp.asarray(np.asarray(x), float)
+        gradient = jax.grad(lambda p: jnp.sum(share(p, rows)))(double).network.weights[0][1, 2]
+
+        def moved(step):
+            def pick(p):
+                return p.network.weights[0]
+
+            weight = pick(double).at[1, 2].add(step)
+            return float(jnp.sum(share(eqx.tree_at(pick, double, weight), rows)))
+
+        assert float(gradient) == pytest.approx((moved(1e-6) - moved(-1e-6)) / 2e-6, rel=1e-6)
