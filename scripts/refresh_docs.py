@@ -73,11 +73,17 @@ class Output:
 
     @property
     def agrees(self) -> bool:
-        """Whether the page shows what was printed; a command's output may be left out."""
+        """Whether the page shows what was printed, or leaves it out."""
         if self.shown is None:
-            return not self.printed or self.language == "console"
+            return True
         check = doctest.OutputChecker().check_output
         return check(f"{self.shown}\n", f"{self.printed}\n", doctest.ELLIPSIS)
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether the page has to be written anew: also where a Python block shows nothing."""
+        missing = self.shown is None and self.language == "python" and bool(self.printed)
+        return missing or not self.agrees
 
 
 def find_pages() -> list[Path]:
@@ -124,7 +130,7 @@ def run_page(page: Path) -> list[Output]:
 def refresh_page(page: Path) -> bool:
     """Write what a page prints into it where it shows something else; return whether it did."""
     lines = page.read_text(encoding="utf-8").splitlines()
-    stale = [output for output in run_page(page) if not output.agrees]
+    stale = [output for output in run_page(page) if output.is_stale]
     for output in reversed(stale):
         content = output.printed.splitlines()
         if output.language == "python":
