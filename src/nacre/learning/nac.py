@@ -261,7 +261,7 @@ def learn_epoch(
         return eqx.filter(after, eqx.is_array), info
 
     def healthy(info: Info) -> Bool[Array, ""]:
-        return _is_believable(config, info, largest)
+        return is_believable(config, info, largest)
 
     dynamic, info, count, ok = run_epoch(advance, dynamic, key, config.steps_per_epoch, healthy)
     state = eqx.combine(dynamic, static)
@@ -273,11 +273,11 @@ def learn_epoch(
             lambda i: (i.value, i.net_value), info, (value, net_estimate(config, value, info.cost))
         )
     # The last step's update has had no step after it to show what it did.
-    ok &= _is_believable(config, info, largest) & _is_finite(dynamic)
+    ok &= is_believable(config, info, largest) & _is_finite(dynamic)
     return state, info, count, ok
 
 
-def _is_believable(config: LearnerConfig, info: Info, largest: Float[Array, ""]) -> Bool[Array, ""]:
+def is_believable(config: LearnerConfig, info: Info, largest: Float[Array, ""]) -> Bool[Array, ""]:
     """Whether nothing is infinite or has exploded; net critics may be off by the cost."""
     bound = largest + jnp.abs(info.cost) if config.form == "net" else largest
     finite = jnp.isfinite(info.cost + info.divergence + info.actor_gradient_norm)
