@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
+import gymnasium
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -18,16 +19,17 @@ from nacre.evaluation.backup import (
     CriticInfo,
     CriticState,
     bootstrap_targets,
+    fit_critics,
     next_state_values,
     step_critics,
 )
 from nacre.evaluation.critics import Combine, Critics
-from nacre.evaluation.loop import run_epoch, within_bounds
+from nacre.evaluation.loop import is_finite, run_epoch, within_bounds
 from nacre.evaluation.noise import draw_uniforms
 from nacre.evaluation.returns import bootstrapped_returns_to_go
 from nacre.evaluation.transitions import Transitions
 from nacre.log import Log
-from nacre.policies.policy import Policy, Scaling, Signature
+from nacre.policies.policy import Policy, Scaling, Signature, describe_space
 
 LARGEST_BELIEVABLE = 100.0
 """Critics beyond this many times the largest possible |value| have exploded."""
@@ -46,8 +48,8 @@ class EvaluationConfig:
         n_actions: Actions drawn for the value at the start, over all start states together.
         averaged: Read values off the target networks, which average over steps, instead of the
             online ones.
-        settled_tolerance: The estimate has settled when its last two fifths moved by less than this
-            share of the range it has covered plus its own size.
+        settled_tolerance: The estimate has settled when its last two fifths moved by no more than
+            this share of the range it has covered plus its own size.
     """
 
     critics: CriticConfig = field(default_factory=CriticConfig)
@@ -66,8 +68,18 @@ class EvaluationConfig:
                 problems.append(f"evaluation.{name} = {getattr(self, name)}: at least 1 is needed")
         if self.prefit_steps < 0:
             problems.append(f"evaluation.prefit_steps = {self.prefit_steps}: cannot be negative")
-        if isinstance(self.combine, float) and not 0.0 <= self.combine <= 1.0:
+        if isinstance(self.combine, str):
+            if self.combine not in ("min", "mean"):
+                problems.append(
+                    f"evaluation.combine = {self.combine!r}: known are min, mean, or a quantile "
+                    "such as 0.25"
+                )
+        elif not 0.0 <= self.combine <= 1.0:
             problems.append(f"evaluation.combine = {self.combine}: a quantile lies in [0, 1]")
+        if not self.settled_tolerance >= 0.0:
+            problems.append(
+                f"evaluation.settled_tolerance = {self.settled_tolerance}: cannot be negative"
+            )
         if problems:
             raise InputError(problems)
 
@@ -87,7 +99,10 @@ class EpochReport:
 class Evaluation:
     """What a policy is worth at the start, by fitted Q-evaluation.
 
-    `curve[e]` is the combined and `member_curves[e]` each critic's estimate after epoch e.
+    `curve[e]` is the combined and `member_curves[e]` each critic's estimate after epoch e,
+    `losses[e]` the mean loss in it. `healthy` is False when the critics broke down; the value is
+    then that of the last good ones, `reason` says when it happened, and nothing that follows may
+    lead to a switch.
     """
 
     value: float
@@ -120,55 +135,66 @@ def evaluate_policy(
     The same seed gives the same initial networks, mini-batches and noise to every policy, so that
     differences between policies carry less noise than either value.
     """
-    key = jax.random.key(seed)
-    init_key, prefit_key, epoch_key, read_key = jax.random.split(key, 4)
+    check_spaces(log, policy.signature)
+    if not 0.0 <= discount < 1.0:
+        raise InputError(f"discount = {discount}: must lie in [0, 1)")
+    init_key, prefit_key, epoch_key, read_key = jax.random.split(jax.random.key(seed), 4)
     start = as_rows(start, policy.signature)
-    transitions = Transitions.from_log(log)
-    state = CriticState.init(
-        config.critics, init_critics(config.critics, init_key, log, policy.signature, discount)
-    )
-    state = prefit(
-        config.critics, state, log, transitions, discount, prefit_key, config.prefit_steps
-    )
-    largest = jnp.asarray(largest_believable(log, discount), float)
-    curve, members, losses = [], [], []
-    healthy, reason = True, "all epochs done"
-    for epoch in range(config.epochs):
-        good = state
-        state, info, steps, ok = run_evaluation_epoch(
-            config,
-            transitions,
-            policy,
-            state,
-            discount,
-            largest,
-            jax.random.fold_in(epoch_key, epoch),
-        )
-        if not bool(ok):
-            state, healthy = good, False
-            reason = f"diverged in epoch {epoch} at step {int(steps)}; kept the epoch before"
-            break
+    transitions = Transitions.from_log(log, discount=discount)
+    largest = largest_believable(log, discount)
+
+    def read(state: CriticState) -> Reading:
         critics = state.target if config.averaged else state.online
         combined, each = read_values(config, critics, policy, start, read_key)
-        curve.append(float(combined))
-        members.append(np.asarray(each))
+        return Reading(critics, float(combined), np.asarray(each))
+
+    critics = init_critics(config.critics, init_key, log, policy.signature, discount)
+    fresh = CriticState.init(config.critics, critics)
+    state = prefit(
+        config.critics, fresh, log, transitions, discount, prefit_key, config.prefit_steps
+    )
+    last, broken = read(state), ""
+    if config.prefit_steps and not last.is_believable(largest):
+        last, broken = read(fresh), "diverged in the fit to the log's returns; kept fresh critics"
+    curve, member_curves, losses = [], [], []
+    for epoch in range(0 if broken else config.epochs):
+        key = jax.random.fold_in(epoch_key, epoch)
+        state, info, steps, ok = run_evaluation_epoch(
+            config, transitions, policy, state, discount, jnp.asarray(largest, float), key
+        )
+        reading = read(state)
+        if not (bool(ok) and reading.is_believable(largest)):
+            broken = f"diverged in epoch {epoch} at step {int(steps)}; kept the epoch before"
+            break
+        last = reading
+        curve.append(last.value)
+        member_curves.append(last.per_critic)
         losses.append(float(info.loss))
         if on_epoch is not None:
             on_epoch(EpochReport(epoch, config.epochs, losses[-1], curve[-1], int(steps)))
-    critics = state.target if config.averaged else state.online
-    combined, each = read_values(config, critics, policy, start, read_key)
-    values = np.asarray(curve)
     return Evaluation(
-        float(combined),
-        np.asarray(each),
-        values,
-        np.asarray(members).reshape(len(members), config.critics.n_critics),
+        last.value,
+        last.per_critic,
+        np.asarray(curve),
+        np.asarray(member_curves).reshape(len(curve), config.critics.n_critics),
         np.asarray(losses),
-        has_settled(values, config.settled_tolerance) and healthy,
-        healthy,
-        reason,
-        critics,
+        not broken and has_settled(np.asarray(curve), config.settled_tolerance),
+        not broken,
+        broken or "all epochs done",
+        last.critics,
     )
+
+
+class Reading(NamedTuple):
+    """What critics say of a policy at the start."""
+
+    critics: Critics
+    value: float
+    per_critic: np.ndarray
+
+    def is_believable(self, largest: float) -> bool:
+        """Whether every member is finite and its value no larger than this."""
+        return bool(is_finite(self.critics) & np.all(np.abs(self.per_critic) <= largest))
 
 
 def init_critics(
@@ -181,7 +207,9 @@ def init_critics(
     shift, spread = 0.0, 1.0
     if config.scale_returns:
         to_go = bootstrapped_returns_to_go(log, discount)
-        shift, spread = float(to_go.mean()), float(max(to_go.std(), 1e-3))
+        shift = float(to_go.mean())
+        # A policy that earns the same everywhere has no spread; another one would have some.
+        spread = max(float(to_go.std()), 1e-3 * abs(shift), 1e-6)
     return config.init(key, signature, scaling=scaling, shift=shift, spread=spread)
 
 
@@ -198,29 +226,59 @@ def prefit(
     if n_steps == 0:
         return state
     to_go = jnp.asarray(bootstrapped_returns_to_go(log, discount), float)
-    online = _regress(config, transitions, to_go, state, key, n_steps).online
+    online = fit_critics(config, transitions, to_go, state, key, n_steps).online
     return CriticState.init(config, online)
 
 
 def largest_believable(log: Log, discount: float) -> float:
-    """Mean |Q| beyond which critics are taken to have exploded."""
-    return LARGEST_BELIEVABLE * (float(np.abs(log.rewards).max()) + 1e-6) / (1.0 - discount)
+    """Mean |Q| beyond which critics are taken to have exploded.
+
+    Counted from the largest possible |value|, max |r| / (1 - γ), but from no less than one: fresh
+    networks are of that order whatever the rewards.
+    """
+    largest_value = float(np.abs(log.rewards).max()) / (1.0 - discount)
+    # Single precision ends there, and rewards may come close to it.
+    return min(LARGEST_BELIEVABLE * max(1.0, largest_value), float(np.finfo(np.float32).max))
+
+
+def check_spaces(log: Log, signature: Signature) -> None:
+    """Raise `InputError` unless a policy with these spaces can act on the log's."""
+    problems = []
+    for name in ("observation_space", "action_space"):
+        ours, theirs = getattr(log, name), getattr(signature, name)
+        fits = type(ours) is type(theirs) and ours.shape == theirs.shape
+        if fits and isinstance(ours, gymnasium.spaces.Discrete):
+            fits = ours.n <= theirs.n
+        if not fits:
+            problems.append(
+                f"{name.replace('_', ' ')}: the log has {describe_space(ours)}, the policy "
+                f"{describe_space(theirs)}; give a log of the world that the policy acts in"
+            )
+    if problems:
+        raise InputError(problems)
 
 
 def as_rows(start: ArrayLike, signature: Signature) -> Array:
     """Start state or states as a batch of rows, checked against the observation space."""
-    rows = jnp.asarray(start)
-    wanted = 0 if not signature.observation_space.shape else 1
+    space = signature.observation_space
+    rows = np.asarray(start)
+    wanted = len(space.shape or ())
     if rows.ndim == wanted:
         rows = rows[None]
-    if rows.ndim != wanted + 1 or (wanted and rows.shape[-1] != signature.observation_size):
+    fits = rows.ndim == wanted + 1 and rows.shape[1:] == space.shape and len(rows) > 0
+    if not fits or rows.dtype.kind not in "iuf":
         raise InputError(
-            f"start of shape {np.shape(start)} does not fit the observation space "
-            f"{signature.observation_space}: give one state or a batch of them"
+            f"start of shape {np.shape(start)} and type {rows.dtype} does not fit the observation "
+            f"space {describe_space(space)}: give one state or a batch of them"
         )
-    if not bool(jnp.all(jnp.isfinite(rows))):
+    if not np.all(np.isfinite(rows)):
         raise InputError("start holds NaN or infinity; give finite states")
-    return rows
+    if isinstance(space, gymnasium.spaces.Discrete):
+        wrong = rows[(rows != np.floor(rows)) | (rows < 0) | (rows >= space.n)]
+        if len(wrong):
+            raise InputError(f"start: {wrong[0]} is not one of the states 0..{space.n - 1}")
+        return jnp.asarray(rows, int)
+    return jnp.asarray(rows, float)
 
 
 @eqx.filter_jit
@@ -239,7 +297,8 @@ def read_values(
 def has_settled(curve: np.ndarray, tolerance: float) -> bool:
     """Whether the last two fifths of a curve moved little, against its range and its size.
 
-    The movement is the difference of the means of the last and the last but one fifth.
+    The movement is the difference of the means of the last and the last but one fifth; fewer than
+    five epochs never settle.
     """
     fifth = len(curve) // 5
     if fifth < 1:
@@ -258,7 +317,11 @@ def run_evaluation_epoch(
     largest: Float[Array, ""],
     key: PRNGKeyArray,
 ) -> tuple[CriticState, CriticInfo, Array, Bool[Array, ""]]:
-    """One epoch of Algorithm 2: state, averages, steps done, whether all were healthy."""
+    """One epoch of Algorithm 2, lines 2 to 5, over and over.
+
+    Returns:
+        The state, the averages of the infos, the number of steps done, whether all were healthy.
+    """
     dynamic, static = eqx.partition(state, eqx.is_array)
 
     def step(key: PRNGKeyArray, dynamic: Any) -> tuple[Any, CriticInfo]:
@@ -277,27 +340,5 @@ def run_evaluation_epoch(
         config.steps_per_epoch,
         lambda info: within_bounds(info.loss, info.q, largest),
     )
-    return eqx.combine(dynamic, static), info, count, ok
-
-
-@eqx.filter_jit
-def _regress(
-    config: CriticConfig,
-    transitions: Transitions,
-    to_go: Float[Array, " rows"],
-    state: CriticState,
-    key: PRNGKeyArray,
-    n_steps: int,
-) -> CriticState:
-    dynamic, static = eqx.partition(state, eqx.is_array)
-
-    def step(i: Array, dynamic: Any) -> Any:
-        state = eqx.combine(dynamic, static)
-        rows = jax.random.randint(
-            jax.random.fold_in(key, i), (config.batch_size,), 0, len(transitions)
-        )
-        state, _ = step_critics(config, state, transitions.take(rows), to_go[rows])
-        return eqx.filter(state, eqx.is_array)
-
-    fitted: CriticState = eqx.combine(jax.lax.fori_loop(0, n_steps, step, dynamic), static)
-    return fitted
+    # The last update has had no step after it to show what it did.
+    return eqx.combine(dynamic, static), info, count, ok & is_finite(dynamic)

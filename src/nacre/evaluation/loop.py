@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
@@ -33,6 +34,9 @@ def run_epoch(
 
     Returns:
         The last state, the infos' averages, the number of steps done, and whether all were healthy.
+        An unhealthy step is the last one done: the state comes after it, averages and number count
+        it. A step's info tells of the state before its update, so the caller has to look at the
+        last state itself, with `is_finite` for one.
     """
     shapes = jax.eval_shape(step, key, state)[1]
     zeros = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
@@ -57,5 +61,11 @@ def run_epoch(
 def within_bounds(
     loss: Float[Array, ""], q: Float[Array, ""], largest_q: Float[Array, ""] | float
 ) -> Bool[Array, ""]:
-    """Whether a loss is finite and the critics' mean value believable."""
+    """Whether a loss is finite and the critics' mean value believable; NaN never is."""
     return jnp.isfinite(loss) & (jnp.abs(q) <= largest_q)
+
+
+def is_finite(tree: Any) -> Bool[Array, ""]:
+    """Whether no floating-point number in a tree is NaN or infinite."""
+    numbers = jax.tree.leaves(eqx.filter(tree, eqx.is_inexact_array))
+    return jnp.all(jnp.array([jnp.all(jnp.isfinite(leaf)) for leaf in numbers], bool))

@@ -27,10 +27,13 @@ def draw_uniforms(
     than chance.
     """
     if sampling == "ordinary" or n == 1:
-        return jax.random.uniform(key, (n, rows, size))
-    points = jnp.asarray(lattice_points(n, size), jnp.result_type(float))
-    shift = jax.random.uniform(key, (rows, size))
-    return (points[:, None, :] + shift) % 1.0
+        uniforms = jax.random.uniform(key, (n, rows, size))
+    else:
+        points = jnp.asarray(lattice_points(n, size), jnp.result_type(float))
+        uniforms = (points[:, None, :] + jax.random.uniform(key, (rows, size))) % 1.0
+    # Rounding makes an exact zero of one number in millions: no distribution should have to mind.
+    edge = np.finfo(uniforms.dtype).epsneg
+    return jnp.clip(uniforms, edge, 1.0 - edge)
 
 
 @functools.lru_cache(maxsize=32)
@@ -38,8 +41,8 @@ def lattice_points(n: int, size: int) -> NDArray[np.float64]:
     """A rank-1 lattice {i·z / n mod 1} of n points in [0, 1)^size.
 
     The generator z is built coordinate by coordinate: each next one is the number coprime to n with
-    the least worst-case error P₂ = mean Π_j (1 + 2π² B₂(x_j)) - 1, B₂(x) = x² - x + 1/6, where there
-    are more than a few hundred candidates among an even choice of them.
+    the least worst-case error P₂ = mean Π_j (1 + 2π² B₂(x_j)) - 1, B₂(x) = x² - x + 1/6; where
+    there are more than a few hundred candidates, the best of an even choice of them.
     """
     steps = np.arange(n)
     candidates = np.array([z for z in range(1, n // 2 + 1) if math.gcd(z, n) == 1] or [1])

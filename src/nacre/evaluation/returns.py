@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import gymnasium
 import numpy as np
+import scipy.sparse.linalg
 from numpy.typing import NDArray
 
 from nacre.errors import InputError
 from nacre.log import Log
 
 Floats = NDArray[np.float64]
+Observations = NDArray[np.float32] | NDArray[np.int32]
+Rows = NDArray[np.int64]
+Matrix = Any
+"""A NumPy array, or a sparse one: the same operators work on both."""
 
 N_RANDOM_FEATURES = 64
 LARGEST_FIT = 200_000
+CHUNK = 10_000
+"""Rows whose features are held in memory at a time."""
 
 
 @dataclass(frozen=True)
@@ -22,6 +31,9 @@ class ReturnsEstimate:
     """Mean discounted return with a bootstrap interval over episodes.
 
     `tail` is the mean part of `mean` that was not seen but predicted behind truncated episodes.
+    `episode_values` (E,) are the episodes' returns with their predicted tails. Episodes also shape
+    the prediction that the others' tails are taken from: `influences` (E,) has the same mean and
+    counts that too. It is what the interval resamples.
     """
 
     mean: float
@@ -31,6 +43,7 @@ class ReturnsEstimate:
     tail: float
     n_episodes: int
     episode_values: Floats
+    influences: Floats
 
 
 def value_from_returns(
@@ -44,30 +57,40 @@ def value_from_returns(
     """V(π_o) at the log's own starts: mean of the episodes' discounted returns.
 
     A truncated episode stops being watched, it does not end: what would have followed its last
-    step, γ^H V(s_H), is predicted by `fit_values` and added.
+    step, γ^H V(s_H), is predicted by `fit_values` and added. A single episode says nothing about
+    its own spread: the interval is then infinite.
     """
     if not 0.0 < confidence < 1.0:
         raise InputError(f"confidence = {confidence}: must lie between 0 and 1")
-    tails = truncated_tails(log, discount, seed=seed)
-    lengths = np.diff(log.offsets)
-    added = discount**lengths * tails
+    if n_bootstrap < 1:
+        raise InputError(f"n_bootstrap = {n_bootstrap}: at least 1 is needed")
+    added, shaped = _predict_tails(log, discount, seed)
     values = log.returns(discount) + added
-    rng = np.random.default_rng(seed)
+    influences = values + shaped
     n = len(values)
-    means = np.array([values[rng.integers(0, n, n)].mean() for _ in range(n_bootstrap)])
-    low, high = np.quantile(means, [(1 - confidence) / 2, (1 + confidence) / 2])
-    error = float(values.std(ddof=1) / np.sqrt(n)) if n > 1 else float("inf")
-    if n == 1:
-        low, high = -np.inf, np.inf
+    if n > 1:
+        rng = np.random.default_rng(seed)
+        means = np.array([influences[rng.integers(0, n, n)].mean() for _ in range(n_bootstrap)])
+        low, high = np.quantile(means, [(1 - confidence) / 2, (1 + confidence) / 2])
+        error = influences.std(ddof=1) / np.sqrt(n)
+    else:
+        low, high, error = -np.inf, np.inf, np.inf
     return ReturnsEstimate(
-        float(values.mean()), float(low), float(high), error, float(added.mean()), n, values
+        float(values.mean()),
+        float(low),
+        float(high),
+        float(error),
+        float(added.mean()),
+        n,
+        values,
+        influences,
     )
 
 
 def bootstrapped_returns_to_go(log: Log, discount: float, *, seed: int = 0) -> Floats:
-    """Discounted sum of what followed each row, with the predicted tail of truncated episodes."""
+    """Discounted sum of what followed each row (N,), with the predicted tail where truncated."""
     tails = truncated_tails(log, discount, seed=seed)
-    lengths = np.diff(log.offsets)
+    lengths = log.episode_lengths
     remaining = np.repeat(log.offsets[1:], lengths) - np.arange(len(log))
     to_go: Floats = log.returns_to_go(discount) + discount**remaining * np.repeat(tails, lengths)
     return to_go
@@ -77,58 +100,130 @@ def truncated_tails(log: Log, discount: float, *, seed: int = 0) -> Floats:
     """Predicted value after the last row of each episode (E,): zero where it terminated."""
     last = log.offsets[1:] - 1
     truncated = ~log.terminated[last]
-    lengths = np.diff(log.offsets)
     tails = np.zeros(log.n_episodes)
-    # A tail that is discounted to less than a millionth is not worth a fit.
-    if not np.any(discount ** lengths[truncated] > 1e-6):
-        return tails
-    predict = fit_values(log, discount, seed=seed)
-    tails[truncated] = predict(log.next_observations[last[truncated]])
+    if np.any(truncated):
+        predict = fit_values(log, discount, seed=seed)
+        tails[truncated] = predict(log.next_observations[last[truncated]])
     return tails
 
 
 class LinearValues:
-    """V(s) = features(s)·w, fitted to a log by least-squares temporal differences."""
+    """V(s) = φ(s)·w, fitted to a log by least-squares temporal differences.
+
+    A w = b with A = Σ φ(s) (φ(s) - γ (1 - terminated) φ(s'))ᵀ and b = Σ φ(s) r over the rows. φ is
+    one-hot for discrete observations: w is then the exact value in the finite world that the log's
+    counts describe. For vectors it is a constant, the scaled coordinates, their squares and random
+    ReLU features.
+    """
 
     def __init__(self, log: Log, discount: float, seed: int) -> None:
         rng = np.random.default_rng(seed)
+        self._log, self._discount = log, discount
+        self._rows = np.arange(len(log))
         self._discrete = isinstance(log.observation_space, gymnasium.spaces.Discrete)
         if self._discrete:
-            self._n = int(log.observation_space.n)  # type: ignore[attr-defined]
+            self._size = int(log.observation_space.n)  # type: ignore[attr-defined]
         else:
             self._shift = log.observations.mean(axis=0, dtype=np.float64)
             spread = log.observations.std(axis=0, dtype=np.float64)
-            self._spread = np.where(spread > 1e-6, spread, 1.0)
-            size = log.observations.shape[1]
-            self._directions = rng.normal(size=(size, N_RANDOM_FEATURES)) / np.sqrt(size)
+            varies = spread > 1e-6 * np.abs(self._shift) + 1e-12
+            self._spread = np.where(varies, spread, 1.0)
+            inputs = len(spread)
+            self._directions = rng.normal(size=(inputs, N_RANDOM_FEATURES)) / np.sqrt(inputs)
             self._offsets = rng.normal(size=N_RANDOM_FEATURES)
-        rows = np.arange(len(log))
-        if len(log) > LARGEST_FIT:
-            rows = np.sort(rng.choice(len(log), LARGEST_FIT, replace=False))
-        here = self.features(log.observations[rows])
-        there = self.features(log.next_observations[rows])
-        there = discount * there * (1.0 - log.terminated[rows, None])
-        # A ridge of one millionth of a row keeps unvisited states at zero.
-        system = here.T @ (here - there) / len(rows) + 1e-6 * np.eye(here.shape[1])
-        right = here.T @ log.rewards[rows].astype(np.float64) / len(rows)
-        self.weights = np.linalg.solve(system, right)
+            self._size = 1 + 2 * inputs + N_RANDOM_FEATURES
+            if len(log) > LARGEST_FIT:
+                self._rows = np.sort(rng.choice(len(log), LARGEST_FIT, replace=False))
+        self._system, right = self._accumulate()
+        self.weights = self._solve(self._system, right)
         bound = float(np.abs(log.rewards).max()) / (1.0 - discount)
         self._bounds = (-bound, bound)
 
-    def features(self, observations: NDArray[np.float32] | NDArray[np.int32]) -> Floats:
-        """One-hot states, or constant, linear, square and random ReLU features of vectors."""
+    def features(self, observations: Observations) -> Matrix:
+        """φ of rows of observations (rows, size); sparse if one-hot."""
         if self._discrete:
-            return np.eye(self._n)[observations]
+            rows = np.arange(len(observations))
+            return scipy.sparse.csr_array(
+                (np.ones(len(rows)), (rows, observations)), shape=(len(rows), self._size)
+            )
         x = np.clip((observations.astype(np.float64) - self._shift) / self._spread, -10.0, 10.0)
         bent = np.maximum(x @ self._directions + self._offsets, 0.0)
         return np.concatenate([np.ones((len(x), 1)), x, x**2, bent], axis=1)
 
-    def __call__(self, observations: NDArray[np.float32] | NDArray[np.int32]) -> Floats:
+    def __call__(self, observations: Observations) -> Floats:
         """Predicted values, kept within what the log's rewards allow."""
         values: Floats = np.clip(self.features(observations) @ self.weights, *self._bounds)
         return values
 
+    def influences(self, observations: Observations, multipliers: Floats) -> Floats:
+        """How each episode's rows shaped Σ_i multiplier_i V(s_i); (E,), adding up to about zero.
+
+        To first order a row adds A⁻¹ φ(s) δ to w, with δ its temporal difference.
+        """
+        gradient = self.features(observations).T @ multipliers
+        direction = self._solve(self._system.T, gradient)
+        episodes, shaped = self._log.episode_ids, np.zeros(self._log.n_episodes)
+        for rows, here, onward, rewards in self._chunks():
+            differences = rewards - onward @ self.weights
+            pulls = differences * (here @ direction)
+            shaped += np.bincount(episodes[rows], pulls, minlength=len(shaped))
+        return shaped
+
+    def _accumulate(self) -> tuple[Matrix, Floats]:
+        """A and b, with a ridge that keeps what was never seen at zero.
+
+        It is a millionth of a row for states and, as features of vectors may say nearly the same,
+        a millionth of all rows for those.
+        """
+        right = np.zeros(self._size)
+        if self._discrete:
+            system: Matrix = 1e-6 * scipy.sparse.eye_array(self._size)
+        else:
+            system = 1e-6 * len(self._rows) * np.eye(self._size)
+        for _, here, onward, rewards in self._chunks():
+            system = system + here.T @ onward
+            right += here.T @ rewards
+        return system, right
+
+    def _solve(self, system: Matrix, right: Floats) -> Floats:
+        if self._discrete:
+            system, solver = system.tocsc(), scipy.sparse.linalg.spsolve
+        else:
+            solver = np.linalg.solve
+        solved: Floats = solver(system, right)
+        return solved
+
+    def _chunks(self) -> Iterator[tuple[Rows, Matrix, Matrix, Floats]]:
+        """Some rows at a time: their numbers, φ(s), φ(s) - γ (1 - terminated) φ(s'), rewards."""
+        log = self._log
+        for begin in range(0, len(self._rows), CHUNK):
+            rows = self._rows[begin : begin + CHUNK]
+            here = self.features(log.observations[rows])
+            ahead = self._discount * (1.0 - log.terminated[rows, None])
+            onward = here - self.features(log.next_observations[rows]) * ahead
+            yield rows, here, onward, log.rewards[rows].astype(np.float64)
+
 
 def fit_values(log: Log, discount: float, *, seed: int = 0) -> LinearValues:
     """A quick value function of the policy that made the log."""
+    if not 0.0 <= discount < 1.0:
+        raise InputError(
+            f"discount = {discount}: what follows truncated episodes has a value only for a "
+            "discount in [0, 1)"
+        )
     return LinearValues(log, discount, seed)
+
+
+def _predict_tails(log: Log, discount: float, seed: int) -> tuple[Floats, Floats]:
+    """γ^H V(s_H) of each episode, zero where it terminated, and how each shaped V; (E,) both."""
+    last = log.offsets[1:] - 1
+    truncated = ~log.terminated[last]
+    factors = np.power(np.float64(discount), log.episode_lengths[truncated])
+    added, shaped = np.zeros(log.n_episodes), np.zeros(log.n_episodes)
+    # A tail that is discounted to less than a millionth is not worth a fit.
+    if np.any(factors > 1e-6):
+        ends = log.next_observations[last[truncated]]
+        predict = fit_values(log, discount, seed=seed)
+        added[truncated] = factors * predict(ends)
+        shaped = predict.influences(ends, factors)
+    return added, shaped
