@@ -73,7 +73,7 @@ class Transitions(eqx.Module):
         return self.take(jax.random.randint(key, (n,), 0, len(self)))
 
     def sample_starts(self, key: PRNGKeyArray, n: int) -> Array:
-        """n first states of episodes, with replacement."""
+        """N first states of episodes, with replacement."""
         return self.starts[jax.random.randint(key, (n,), 0, self.starts.shape[0])]
 
     def take(self, rows: Int[Array, " rows"]) -> Batch:
