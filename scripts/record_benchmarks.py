@@ -1,0 +1,165 @@
+"""Run every benchmark on this machine, keep the figures under results/bench, write docs/bench.md.
+
+`--page-only` writes the page again from the figures that are there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import json
+import platform
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "results" / "bench"
+PAGE = ROOT / "docs" / "bench.md"
+
+NACRE = [sys.executable, "-m", "nacre"]
+COMMANDS = {
+    "threads-1": ["nacre", "bench", "--json", "--threads", "1", "--rounds", "7"],
+    "threads-2": ["nacre", "bench", "--json", "--threads", "2", "--rounds", "7"],
+    "sampling": ["python", "scripts/bench_sampling.py"],
+    "memory": ["python", "scripts/bench_memory.py"],
+    "costs": ["python", "scripts/bench_costs.py", "--json"],
+    "plans": ["python", "scripts/bench_plans.py", "--json"],
+}
+
+
+def record(name: str, command: list[str]) -> None:
+    """Run one benchmark and keep what it printed."""
+    program = {"nacre": NACRE, "python": [sys.executable]}[command[0]]
+    print(f"{name}: {' '.join(command)}", file=sys.stderr, flush=True)
+    printed = subprocess.run(  # noqa: S603 - our own commands
+        [*program, *command[1:]], cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout
+    commit = subprocess.run(
+        ["git", "rev-parse", "HEAD"],  # noqa: S607
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.strip()
+    document = {
+        "command": " ".join(command),
+        "commit": commit,
+        "machine": {"processor": processor(), "system": platform.system()},
+        "versions": {
+            package: importlib.metadata.version(package)
+            for package in ("nacre", "jax", "jaxlib", "equinox", "optax", "numpy", "POT")
+        },
+        "figures": json.loads(printed),
+    }
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    (RESULTS / f"{name}.json").write_text(json.dumps(document, indent=2) + "\n")
+
+
+def processor() -> str:
+    """Name of the processor, as the system tells it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor()
+
+
+def load(name: str) -> dict[str, Any]:
+    """One recorded document."""
+    document: dict[str, Any] = json.loads((RESULTS / f"{name}.json").read_text())
+    return document
+
+
+def table(rows: list[tuple[str, ...]], header: tuple[str, ...]) -> str:
+    """A Markdown table."""
+    lines = [header, tuple("---" for _ in header), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def write_page() -> None:
+    """docs/bench.md from the recorded figures."""
+    one, two = load("threads-1"), load("threads-2")
+    sampling, memory = load("sampling")["figures"], load("memory")["figures"]
+    speed = table(
+        [
+            (f"`{name}`", f"{one['figures'][name]:.3g}", f"{two['figures'][name]:.3g}")
+            for name in one["figures"]
+        ],
+        ("", "one thread", "two threads"),
+    )
+    gains = ", ".join(
+        f"{what} {two['figures'][name] / one['figures'][name]:.2f} times"
+        for what, name in (
+            ("training", "train_updates_per_s"),
+            ("evaluation", "eval_updates_per_s"),
+        )
+    )
+    samples = table(
+        [
+            (
+                f"{sampling[name]['samples']} {word}",
+                f"{sampling[name]['gradient_variance']:.3g}",
+                f"{sampling[name]['updates_per_s']:.3g}",
+            )
+            for name, word in (("ordinary", "ordinary"), ("quasi", "quasi-random"))
+        ],
+        ("action samples", "variance of the gradient", "updates/s"),
+    )
+    others = "\n\n".join(
+        f"`{load(name)['command']}`\n\n```json\n{json.dumps(load(name)['figures'], indent=2)}\n```"
+        for name in ("costs", "plans")
+    )
+    PAGE.write_text(
+        f"""# Benchmarks
+
+Written by `scripts/record_benchmarks.py` from `results/bench/`; run it to measure another machine.
+Figures of one machine ({one["machine"]["processor"]}, jax {one["versions"]["jax"]}) that other work
+shared while they were taken: ratios within one run say more than rates.
+
+## Speed
+
+`{one["command"]}` and the same with two threads: the paper's settings on Hopper's shapes (11 → 3, 2
+critics, 256 × 256, batch 256, 1000 action samples, 10 cost states). Fractions are useful
+floating-point operations per second, counted as in [nac.md](nac.md), over the rate of a plain matrix
+product in the same process.
+
+{speed}
+
+Two threads against one: {gains}.
+
+## Action samples
+
+`{load("sampling")["command"]}`: the actor's gradient at a fixed policy over {sampling["keys"]} keys, and
+learning with both kinds of samples in turns. Variance ratio {sampling["variance_ratio"]:.2f}, speed-up
+{sampling["speed_up"]:.2f}.
+
+{samples}
+
+## Memory
+
+`{load("memory")["command"]}`: learning on {memory["rows"]:,} rows of Ant's shape (27 → 8),
+{memory["log_mb"]:.0f} MB of arrays, peaks at {memory["peak_rss_mb"]:.0f} MB of resident memory.
+
+## Costs and plans
+
+{others}
+"""
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--page-only", action="store_true")
+    parser.add_argument("--only", nargs="*", choices=list(COMMANDS), default=list(COMMANDS))
+    arguments = parser.parse_args()
+    if not arguments.page_only:
+        for name in arguments.only:
+            record(name, COMMANDS[name])
+    write_page()
+
+
+if __name__ == "__main__":
+    main()
