@@ -30,7 +30,8 @@ from nacre.learning.nac import (
     step,
 )
 from nacre.policies.policy import MLPPolicy, Policy
-from tests.learning.samples import (
+
+from .samples import (
     by_sign,
     make_config,
     make_finite,

@@ -98,12 +98,13 @@ def learn(
     check_fit(log, old_policy, cost)
     report = reporter or Silent()
     problem, state, epoch_key = _set_up(log, old_policy, cost, start, config, seed)
+    compiled = _compiled_part(config)
     largest = jnp.asarray(largest_believable(log, config.discount), float)
     history: list[EpochRecord] = []
     path = None if checkpoint is None else Path(checkpoint)
     identity = ""
     if path is not None:
-        identity = _identity(log, old_policy, cost, problem.start, config, seed)
+        identity = identify_run(log, old_policy, cost, problem.start, config, seed)
         if path.exists():
             state, records = read_checkpoint(path, state, identity)
             history = [EpochRecord(**record) for record in records]
@@ -113,7 +114,7 @@ def learn(
         while stop_reason is None:
             epoch, began = len(history), time.perf_counter()
             after, info, count, ok = learn_epoch(
-                config, problem, state, jax.random.fold_in(epoch_key, epoch), largest
+                compiled, problem, state, jax.random.fold_in(epoch_key, epoch), largest
             )
             if not bool(ok):
                 healthy = False
@@ -220,7 +221,19 @@ def _reason(history: list[EpochRecord], old_value: float, config: LearnerConfig)
     return reason_to_stop([record.net_value for record in history], old_value, config.stopping)
 
 
-def _identity(
+def _compiled_part(config: LearnerConfig) -> LearnerConfig:
+    """The configuration without what an epoch does not see: one compiled epoch serves them all."""
+    return dataclasses.replace(
+        config,
+        epochs=1,
+        prefit_steps=0,
+        stopping=None,
+        reevaluate=True,
+        n_cost_states_evaluation=1,
+    )
+
+
+def identify_run(
     log: Log,
     old_policy: Policy,
     cost: SwitchingCost,
@@ -228,7 +241,10 @@ def _identity(
     config: LearnerConfig,
     seed: int,
 ) -> str:
-    """A digest that another process computes alike; a user's own functions count by name."""
+    """A digest of all that a run follows from, alike in every process.
+
+    Functions of the user's own in the cost count by their names.
+    """
     rows = np.asarray(start)
     described = [
         log.fingerprint(),
