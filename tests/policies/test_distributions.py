@@ -284,7 +284,8 @@ def test_samples_and_modes_of_squashed_gaussians_lie_in_their_box():
     low, high = (-2.0, 0.1, 1000.0), (0.5, 0.3, 1000.1)
     location = jnp.array(list(itertools.product([-50.0, 0.0, 50.0], repeat=3)))
     distribution = SquashedGaussian(location, jnp.full_like(location, 2.0), low, high)
-    for actions in (distribution.sample(jax.random.key(0), (50,)), distribution.mode()):
+    compute = eqx.filter_jit(lambda d: (d.sample(jax.random.key(0), (50,)), d.mode()))
+    for actions in compute(distribution):
         assert np.all(np.asarray(actions) >= np.float32(low))
         assert np.all(np.asarray(actions) <= np.float32(high))
 
@@ -572,6 +573,13 @@ def test_a_mixture_broadcasts_shared_weights_and_parts():
     mixture = Mixture(jnp.array([0.5, 0.5]), (part, deterministic()))
     assert mixture.batch_shape == (4,)
     assert mixture.action_size == 3
-    assert mixture.sample(jax.random.key(0), (2,)).shape == (2, 4, 3)
-    assert mixture.mode().shape == (4, 3)
-    np.testing.assert_allclose(mixture.mass(groups.sign(0)), [[0.75, 0.25]] * 4, rtol=1e-6)
+
+    @eqx.filter_jit
+    def compute(mixture):
+        drawn = mixture.sample(jax.random.key(0), (2,))
+        return drawn, mixture.mode(), mixture.mass(groups.sign(0))
+
+    drawn, mode, mass = compute(mixture)
+    assert drawn.shape == (2, 4, 3)
+    assert mode.shape == (4, 3)
+    np.testing.assert_allclose(mass, [[0.75, 0.25]] * 4, rtol=1e-6)

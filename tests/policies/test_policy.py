@@ -262,33 +262,43 @@ def test_a_second_equal_policy_does_not_compile_again():
     assert len(traces) == 2
 
 
-def test_gradients_compilation_and_batches_go_through_a_policy():
+def share(policy, x):
+    return policy(x).mass(groups.sign(0))[..., 0]
+
+
+def test_compilation_and_batches_go_through_a_policy():
     policy = MLPPolicy.init(jax.random.key(0), CONTROL, hidden=(8,))
     x = jax.random.normal(jax.random.key(1), (6, 3))
-
-    def share(policy, x):
-        return policy(x).mass(groups.sign(0))[..., 0]
-
+    compiled = eqx.filter_jit(share)
     together = share(policy, x)
-    np.testing.assert_allclose(eqx.filter_jit(share)(policy, x), together, rtol=1e-5)
-    np.testing.assert_allclose([share(policy, row) for row in x], together, rtol=1e-5)
-    np.testing.assert_allclose(jax.vmap(lambda row: share(policy, row))(x), together, rtol=1e-5)
+    np.testing.assert_allclose(compiled(policy, x), together, rtol=1e-5)
+    np.testing.assert_allclose([compiled(policy, row) for row in x], together, rtol=1e-5)
+    mapped = jax.jit(jax.vmap(lambda row: share(policy, row)))
+    np.testing.assert_allclose(mapped(x), together, rtol=1e-5)
 
-    members = eqx.filter_vmap(lambda key: MLPPolicy.init(key, CONTROL, hidden=(8,)))(
-        jax.random.split(jax.random.key(0), 3)
-    )
-    assert eqx.filter_vmap(share, in_axes=(eqx.if_array(0), None))(members, x).shape == (3, 6)
 
+def test_policies_made_in_a_batch_are_a_batch_of_policies():
+    keys = jax.random.split(jax.random.key(0), 3)
+    members = eqx.filter_vmap(lambda key: MLPPolicy.init(key, CONTROL, hidden=(8,)))(keys)
+    x = jax.random.normal(jax.random.key(1), (6, 3))
+    shares = eqx.filter_jit(eqx.filter_vmap(share, in_axes=(eqx.if_array(0), None)))(members, x)
+    last = MLPPolicy.init(keys[2], CONTROL, hidden=(8,))
+    np.testing.assert_allclose(shares[2], share(last, x), rtol=1e-5)
+
+
+def test_gradients_go_through_a_policy():
     with jax.enable_x64(True):
-        double = jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf), float), policy)
-        rows = jnp.asarray(np.asarray(x), float)
-        gradient = jax.grad(lambda p: jnp.sum(share(p, rows)))(double).network.weights[0][1, 2]
+        policy = MLPPolicy.init(jax.random.key(0), CONTROL, hidden=(8,))
+        x = jax.random.normal(jax.random.key(1), (6, 3))
 
-        def moved(step):
-            def pick(p):
-                return p.network.weights[0]
+        def first_layer(policy):
+            return policy.network.weights[0]
 
-            weight = pick(double).at[1, 2].add(step)
-            return float(jnp.sum(share(eqx.tree_at(pick, double, weight), rows)))
+        @jax.jit
+        def total(step):
+            weight = first_layer(policy).at[1, 2].add(step)
+            return jnp.sum(share(eqx.tree_at(first_layer, policy, weight), x))
 
-        assert float(gradient) == pytest.approx((moved(1e-6) - moved(-1e-6)) / 2e-6, rel=1e-6)
+        gradient = eqx.filter_jit(eqx.filter_grad(lambda p: jnp.sum(share(p, x))))(policy)
+        difference = (total(1e-6) - total(-1e-6)) / 2e-6
+        assert float(first_layer(gradient)[1, 2]) == pytest.approx(float(difference), rel=1e-6)

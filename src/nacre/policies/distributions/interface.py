@@ -99,9 +99,9 @@ class DiscreteDistribution(ActionDistribution):
         """Probability of each action."""
 
     @property
+    @abc.abstractmethod
     def n_actions(self) -> int:
         """Number of actions."""
-        return int(self.probabilities.shape[-1])
 
     def set_mass(self, membership: np.ndarray) -> Float[Array, "... sets"]:
         """Probability of sets of actions given as the columns of a 0/1 matrix (n, sets)."""
