@@ -21,7 +21,7 @@ from nacre.evaluation.backup import (
     step_critics,
 )
 from nacre.evaluation.critics import Critics
-from nacre.evaluation.loop import run_epoch, within_bounds
+from nacre.evaluation.loop import is_finite, run_epoch, within_bounds
 from nacre.evaluation.noise import draw_uniforms
 from nacre.evaluation.transitions import Batch, Transitions
 from nacre.learning.config import LearnerConfig
@@ -273,7 +273,7 @@ def learn_epoch(
             lambda i: (i.value, i.net_value), info, (value, net_estimate(config, value, info.cost))
         )
     # The last step's update has had no step after it to show what it did.
-    ok &= is_believable(config, info, largest) & _is_finite(dynamic)
+    ok &= is_believable(config, info, largest) & is_finite(dynamic)
     return state, info, count, ok
 
 
@@ -282,11 +282,6 @@ def is_believable(config: LearnerConfig, info: Info, largest: Float[Array, ""]) 
     bound = largest + jnp.abs(info.cost) if config.form == "net" else largest
     finite = jnp.isfinite(info.cost + info.divergence + info.actor_gradient_norm)
     return within_bounds(info.critic_loss, info.q, bound) & (jnp.abs(info.value) <= bound) & finite
-
-
-def _is_finite(tree: Any) -> Bool[Array, ""]:
-    numbers = jax.tree.leaves(eqx.filter(tree, eqx.is_inexact_array))
-    return jnp.all(jnp.stack([jnp.all(jnp.isfinite(leaf)) for leaf in numbers]))
 
 
 def _divergence(new: ActionDistribution, old: ActionDistribution) -> Float[Array, " rows"]:
