@@ -96,7 +96,7 @@ def make_world(seed):
     return world.starting_at(0)
 
 
-def solve(seed, world, old, price):
+def solve(seed, world, old, price, config=CONFIG):
     low, high = exact.value_range(world)
     optimum = switch_optimal(world, old, price, search=Search(n_steps=500))
     log = world.sample_log(old, 50_000, seed=seed, horizon=100)
@@ -105,7 +105,7 @@ def solve(seed, world, old, price):
         TabularPolicy.from_probabilities(old),
         price.for_policies(),
         start=0,
-        config=CONFIG,
+        config=config,
         seed=seed,
     )
     new = np.asarray(outcome.new_policy.table, np.float64)
@@ -120,12 +120,14 @@ def solve(seed, world, old, price):
     )
 
 
-def solve_improvable(seed):
+def solve_improvable(seed, config=CONFIG):
     """An old policy at random, and a price from a tenth of the value range to all of it."""
     world = make_world(seed)
     low, high = exact.value_range(world)
     weight = np.random.default_rng(seed).uniform(0.1, 1.0) * (high - low)
-    return solve(seed, world, random_policy(seed, world), Price(weight, 0.0, groups.halves()))
+    return solve(
+        seed, world, random_policy(seed, world), Price(weight, 0.0, groups.halves()), config
+    )
 
 
 @pytest.fixture(scope="module")
@@ -145,6 +147,14 @@ def test_learned_policies_are_within_five_percent_of_the_switch_optimum(improvab
 
 def test_the_decision_is_to_switch_where_switching_pays(improvable):
     assert all(case.choice == "switch" for case in improvable if not case.keeps_old)
+
+
+def test_correcting_the_occupancy_closes_most_of_the_gap_that_is_left_without():
+    without = dataclasses.replace(CONFIG, occupancy=None)
+    seeds = (108, 112)
+    gaps = [solve_improvable(seed, without).gap for seed in seeds]
+    corrected = [solve_improvable(seed).gap for seed in seeds]
+    assert sum(corrected) < 0.5 * sum(gaps), (gaps, corrected)
 
 
 def solve_switch_optimal(seed):

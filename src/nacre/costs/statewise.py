@@ -31,6 +31,8 @@ from nacre.policies.distributions import (
 
 # From points (..., n, k) and (..., m, k) to the costs (..., n, m) of moving between them.
 GroundCost = Callable[[Array, Array], Array]
+
+SMALLEST_MOVE = 1e-18
 Ground = str | tuple[tuple[float, ...], ...] | GroundCost
 
 # Masses of many groups add up to one within this in float32; those of a policy that returns NaN may
@@ -111,7 +113,8 @@ def compare_masses(old: Float[Array, "... groups"], new: Float[Array, "... group
     kept = jnp.minimum(old, new)
     learning = jnp.sum(surplus, axis=-1)
     # Any plan between surplus and deficit costs the same; the product plan needs no search.
-    moved = jnp.where(learning > 0, learning, 1.0)[..., None, None]
+    # Below the threshold the quotient's gradient would overflow, and there is nothing to move.
+    moved = jnp.where(learning > SMALLEST_MOVE, learning, 1.0)[..., None, None]
     flows = surplus[..., :, None] * (deficit[..., None, :] / moved)
     stays = kept[..., None] * jnp.eye(kept.shape[-1], dtype=kept.dtype)
     excess = jnp.maximum(abs(jnp.sum(old, axis=-1) - 1.0), abs(jnp.sum(new, axis=-1) - 1.0))
