@@ -93,6 +93,16 @@ def make_config(actor: dict[str, Any] | None = None, **changes: Any) -> LearnerC
     return dataclasses.replace(settings, actor=changed, **changes)
 
 
+def make_learner() -> LearnerConfig:
+    """A learner that gets somewhere in a finite world; who shares it shares its compilation."""
+    return make_config(
+        {"states": "log", "learning_rate": 0.05},
+        epochs=4,
+        steps_per_epoch=300,
+        evaluation=EvaluationConfig(CRITICS, epochs=5, steps_per_epoch=300, combine="mean"),
+    )
+
+
 def set_up(
     config: LearnerConfig,
     log: Log,
