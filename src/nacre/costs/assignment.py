@@ -59,17 +59,22 @@ def optimal_transport_cost(source: ArrayLike, target: ArrayLike, ground: ArrayLi
     to the masses. Only along changes that keep both totals equal does the latter mean anything; the
     free constant is that of a target rescaled to the source's total.
     """
-    return price_moves(_balanced_moves(source, target, ground), ground)
+    cost: jax.Array = price_moves(_balanced_moves(source, target, ground), ground)
+    return cost
 
 
 def _balanced_moves(source: ArrayLike, target: ArrayLike, ground: ArrayLike) -> Moves:
     dtype = jnp.result_type(source, target, jnp.float32)
     source, target = jnp.asarray(source, dtype), jnp.asarray(target, dtype)
-    moves = solve_moves(source, target, read_ground(ground, source, target))
-    return blank(moves, comparable(source, target))
+    moves: Moves = _solve_balanced(source, target, read_ground(ground, source, target))
+    return moves
 
 
 @jax.jit
+def _solve_balanced(source: jax.Array, target: jax.Array, ground: jax.Array) -> Moves:
+    return blank(solve_moves(source, target, ground), comparable(source, target))
+
+
 def solve_moves(source: jax.Array, target: jax.Array, ground: jax.Array) -> Moves:
     """Optimal moves; the target's total is taken to be the source's, zero if either is."""
     n, m = source.shape[-1], target.shape[-1]
@@ -96,7 +101,10 @@ def solve_moves(source: jax.Array, target: jax.Array, ground: jax.Array) -> Move
         return _solve_lanes(problem[0], problem[1], ground if shared else problem[2])
 
     problems = [split(source), split(target)] + ([] if shared else [split(ground)])
-    moves: Moves = jax.lax.map(solve_chunk, tuple(problems))
+    if chunks == 1:
+        moves = solve_chunk(tuple(part[0] for part in problems))
+    else:
+        moves = jax.lax.map(solve_chunk, tuple(problems))
     return Moves(*(part.reshape(-1, n + m)[:count].reshape(*batch, n + m) for part in moves))
 
 
@@ -172,6 +180,7 @@ def write_out(moves: Moves, n: int, m: int) -> jax.Array:
     return plan.reshape(*batch, n, m)
 
 
+@jax.jit
 def price_moves(moves: Moves, ground: ArrayLike) -> jax.Array:
     """What the moves cost in all (...,) at ground costs (n, m) or (..., n, m)."""
     ground = jnp.asarray(ground, moves.mass.dtype)

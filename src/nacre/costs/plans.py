@@ -224,8 +224,7 @@ def _couple_parts(
     """Couple the points marked (..., n) and (..., m), at most `rows` and `columns` of them."""
     n, m = source.shape[-1], target.shape[-1]
     if (rows, columns) == (n, m):
-        whole: Moves = solve_moves(source, target, ground)
-        return whole
+        return solve_moves(source, target, ground)
     row = jnp.argsort(~in_source, axis=-1, stable=True)[..., :rows]
     column = jnp.argsort(~in_target, axis=-1, stable=True)[..., :columns]
     batch = jnp.broadcast_shapes(

@@ -82,17 +82,11 @@ def _iota(size: int) -> jax.Array:
     return jnp.arange(size, dtype=jnp.int32)[:, None]
 
 
-def _slices(array: jax.Array, axis: int) -> list[jax.Array]:
-    # XLA turns reductions over more than 32 elements into a slow windowed form on processors.
-    size = array.shape[axis]
-    return [
-        jax.lax.slice_in_dim(array, start, min(start + _WORD, size), axis=axis)
-        for start in range(0, size, _WORD)
-    ]
-
-
 def _least(array: jax.Array, axis: int = 0) -> jax.Array:
-    return _barrier(reduce(jnp.minimum, [part.min(axis) for part in _slices(array, axis)]))
+    # XLA turns reductions over more than 32 elements into a slow windowed form on processors.
+    cuts = list(range(_WORD, array.shape[axis], _WORD))
+    parts = [part.min(axis) for part in jnp.split(array, cuts, axis)]
+    return _barrier(reduce(jnp.minimum, parts))
 
 
 def _first(mask: jax.Array) -> jax.Array:
@@ -124,8 +118,7 @@ def _has(sets: jax.Array, node: jax.Array) -> jax.Array:
     word = sets[..., 0, :]
     for k in range(1, sets.shape[-2]):
         word = jnp.where(node // _WORD == k, sets[..., k, :], word)
-    shift = (node % _WORD).astype(jnp.uint32)
-    return (word >> shift) & 1 == 1
+    return (word >> (node % _WORD).astype(jnp.uint32)) & 1 == 1
 
 
 def members(word: jax.Array) -> jax.Array:
@@ -160,9 +153,8 @@ def _perturbation(massive: jax.Array, n: int) -> jax.Array:
     m = len(massive) - n
     source, target = massive[:n].astype(jnp.int32) * (m + 1), massive[n:].astype(jnp.int32)
     rest = source.sum(0, dtype=jnp.int32) - target.sum(0, dtype=jnp.int32)
-    return jnp.concatenate(
-        [source, jnp.where(_iota(m) == _first(massive[n:]), target + rest, target)]
-    )
+    balanced = jnp.where(_iota(m) == _first(massive[n:]), target + rest, target)
+    return jnp.concatenate([source, balanced])
 
 
 def _preference(cost: jax.Array) -> jax.Array:
@@ -277,9 +269,8 @@ def _pivot(search: _Search, cost: jax.Array, total: int) -> _Search:
     # The cycle: +1 where the arc loses the mass that the new cell takes over, -1 where it gains.
     under_i, under_j = _has(tree.below, i), _has(tree.below, n + j)
     on_cycle = (under_i ^ under_j) & ~done
-    loses = _barrier(
-        jnp.where(on_cycle, jnp.where(tree.upward == under_i, 1, -1), 0).astype(jnp.int8)
-    )
+    sign = jnp.where(tree.upward == under_i, 1, -1)
+    loses = _barrier(jnp.where(on_cycle, sign, 0).astype(jnp.int8))
     flow = _least(jnp.where(loses == 1, tree.flow, total))
     lightest = (loses == 1) & (tree.flow == flow)
     tie = _least(jnp.where(lightest, tree.tie, _NEVER))
@@ -331,11 +322,10 @@ def find_basis(source: jax.Array, target: jax.Array, ground: jax.Array) -> Basis
     far = (size // 2 + 1) * grid.cost
     outside = jnp.where(_iota(size) < n, -far, far).astype(grid.dtype)
     potential = jnp.where(massive, _potentials(tree, cost), outside)
-    start = _Search(tree, potential, jnp.zeros(source.shape[1], bool), jnp.int32(0))
     search = jax.lax.while_loop(
         lambda search: ~jnp.all(search.done) & (search.pivots < _PIVOTS_PER_NODE * size),
         lambda search: _pivot(search, cost, grid.mass),
-        start,
+        _Search(tree, potential, jnp.zeros(source.shape[1], bool), jnp.int32(0)),
     )
     tree = search.tree
     return Basis(
