@@ -53,7 +53,6 @@ TABLES = CriticConfig(
 FINITE = EvaluationConfig(
     TABLES, epochs=10, steps_per_epoch=300, prefit_steps=500, combine="mean", averaged=True
 )
-SHORT = dataclasses.replace(FINITE, epochs=2)
 
 
 @functools.cache
@@ -121,17 +120,20 @@ def as_policy(world, linear):
 
 
 def test_linear_quadratic_world():
-    """A small network; old policy and one near the optimum within 3 % of the closed form."""
+    """A small network; old policy and one near the optimum within 3 % of the closed form.
+
+    Over seeds the error of the second one varies by about 1.5 %.
+    """
     world = double_integrator()
-    old = LinearPolicy(np.array([[-0.5, -0.8]]), np.array([0.6]))
-    new = LinearPolicy(world.optimal_policy().gain, np.array([0.3]))
+    old = LinearPolicy(np.array([[-0.8, -1.0]]), np.array([1.0]))
+    new = LinearPolicy(0.3 * old.gain + 0.7 * world.optimal_policy().gain, np.array([0.3]))
     log = world.sample_log(old, 20_000, seed=0, horizon=50)
     critics = CriticConfig(
-        n_critics=2,
+        n_critics=3,
         hidden=(32, 32),
         scale_observations=True,
         scale_returns=True,
-        learning_rate=1e-3,
+        learning_rate=3e-3,
         polyak=0.9,
         backup="own",
     )
@@ -144,7 +146,7 @@ def test_linear_quadratic_world():
         exact = world.value(linear).at(log.starts).mean()
         assert abs(evaluation.value - exact) < 0.03 * abs(exact)
         found[name] = evaluation.value
-    assert found["new"] > 0.6 * found["old"]
+    assert found["new"] > 0.5 * found["old"]
 
 
 def test_rewards_in_other_units_are_the_same_question():
@@ -189,14 +191,14 @@ def test_same_seed_same_bits():
 
 
 def test_paired_differences_carry_less_noise():
-    """Old against slightly changed: the difference varies less over seeds than the values do."""
+    """Old against slightly changed: over seeds the difference varies less than the values do.
+
+    Read after the third epoch of ten; standard deviations of three, at most half.
+    """
     world, old, log = sample_finite(1)
     near = 0.95 * old + 0.05 * random_policy(7, world)
     pairs = np.array(
-        [
-            [evaluate(t, log, world, SHORT, seed=seed).value for t in (old, near)]
-            for seed in range(5)
-        ]
+        [[evaluate(t, log, world, seed=seed).curve[2] for t in (old, near)] for seed in range(3)]
     )
     assert np.std(pairs[:, 1] - pairs[:, 0]) < 0.5 * np.std(pairs[:, 0])
 
@@ -253,15 +255,6 @@ def test_minimum_is_below_every_member_and_the_mean():
 def test_settled(curve, settled):
     """Flat or levelled off: yes. Rising, falling, or fewer than five epochs: no."""
     assert has_settled(curve, 0.02) is settled
-
-
-def test_unsettled_is_told():
-    """Two epochs are too few to say."""
-    world, old, log = sample_finite(0)
-    found = evaluate(old, log, world, SHORT)
-    assert not found.settled
-    assert "not settled" in repr(found)
-    assert len(found.curve) == 2
 
 
 # Critics before the first epoch
@@ -387,6 +380,7 @@ def test_exploding_steps(learning_rate, steps, prefit_steps, reason):
     assert not found.settled
     assert np.isfinite(found.value)
     assert abs(found.value) < 10
+    assert "not settled, diverged" in repr(found)
     assert np.all(np.isfinite(found.per_critic))
     assert found.curve.shape == (0,)
     assert found.member_curves.shape == (0, 2)
@@ -396,7 +390,7 @@ def test_exploding_steps(learning_rate, steps, prefit_steps, reason):
 
 
 def test_nan_stops_the_epoch_at_once():
-    """At the first batch that draws the row whose reward is NaN: found by replaying the keys."""
+    """At the first batch that draws the row whose reward is NaN, as replaying the keys says."""
     log = make_steady_log()
     transitions = Transitions.from_log(log)
     poisoned = eqx.tree_at(
@@ -406,17 +400,24 @@ def test_nan_stops_the_epoch_at_once():
     critics = init_critics(SMALL, jax.random.key(0), log, policy.signature, 0.9)
 
     @jax.jit
-    def draw_steps(key):
-        keys = [jax.random.split(jax.random.fold_in(key, step))[0] for step in range(5)]
-        return jnp.stack([jnp.isnan(poisoned.sample(k, 8).rewards).any() for k in keys])
+    @functools.partial(jax.vmap, in_axes=(None, 0))
+    def draws_it(key, step):
+        batch_key, _ = jax.random.split(jax.random.fold_in(key, step))
+        return jnp.isnan(poisoned.sample(batch_key, 8).rewards).any()
 
     stopped = set()
     for seed in range(12):
         key = jax.random.key(seed)
         _, info, count, ok = run_evaluation_epoch(
-            CLIMBING, poisoned, policy, CriticState.init(SMALL, critics), 0.9, jnp.asarray(1e3), key
+            CLIMBING,
+            poisoned,
+            policy,
+            CriticState.init(SMALL, critics),
+            0.9,
+            jnp.asarray(1e3, float),
+            key,
         )
-        draws = np.asarray(draw_steps(key))
+        draws = np.asarray(draws_it(key, jnp.arange(5)))
         assert bool(ok) is not bool(draws.any())
         assert int(count) == (np.argmax(draws) + 1 if draws.any() else 5)
         assert bool(np.isnan(info.loss)) is bool(draws.any())
