@@ -100,6 +100,11 @@ def test_returns_to_go_against_a_loop(discount):
         assert np.all(tails[[0, 2]] != 0)
 
 
+def test_returns_to_go_where_all_episodes_terminate():
+    log = make_log([5, 9], terminated=[True, True])
+    np.testing.assert_array_equal(bootstrapped_returns_to_go(log, 0.9), log.returns_to_go(0.9))
+
+
 def test_late_rows_of_long_episodes_keep_their_tail():
     """γ^H is far below rounding at the start; at the last row the tail is nearly everything."""
     log = make_log([400], terminated=[False])
