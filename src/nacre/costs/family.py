@@ -330,11 +330,11 @@ def check_same_spaces(old_policy: Policy, new_policy: Policy) -> None:
 
 def _read_price(name: str, value: float) -> float:
     try:
-        price = float(value)
-    except (TypeError, ValueError):
-        raise InputError(f"{name} = {value!r:.60}: a price must be a number") from None
+        price = math.nan if isinstance(value, str) else float(value)
+    except TypeError:
+        price = math.nan
     if not (math.isfinite(price) and price >= 0):
-        raise InputError(f"{name} = {value}: a price must be finite and not negative")
+        raise InputError(f"{name} = {value!s:.60}: a price must be finite and not negative")
     return price
 
 
