@@ -9,6 +9,8 @@ with the inputs cut out beforehand.
 from __future__ import annotations
 
 import argparse
+import json
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -20,6 +22,8 @@ import ot
 from nacre.costs.plans import optimal_plans, optimal_transport
 
 Problem = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+ROWS: list[dict[str, Any]] = []
 
 
 def split_state(
@@ -64,10 +68,21 @@ def median_times(repeat: int, *functions: Callable[[], object]) -> list[float]:
 
 
 def report(name: str, ours: float, pot: float, lean: float | None, error: float) -> None:
+    ROWS.append(
+        {
+            "problem": name,
+            "nacre_seconds": ours,
+            "pot_seconds": pot,
+            "ratio": ours / pot,
+            "lean_pot_seconds": lean,
+            "largest_cost_difference": error,
+        }
+    )
     against = "" if lean is None else f"   lean {lean:7.3f} s   ratio {ours / lean:5.2f}"
     print(
         f"{name:34s} nacre {ours:7.3f} s   POT {pot:7.3f} s   ratio {ours / pot:5.2f}{against}"
         f"   largest difference in cost {error:.1e}",
+        file=sys.stderr,
         flush=True,
     )
 
@@ -116,6 +131,7 @@ def main() -> None:
     parser.add_argument("--states", type=int, default=2000)
     parser.add_argument("--actions", type=int, default=25)
     parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
     options = parser.parse_args()
     rng = np.random.default_rng(0)
     n = options.actions
@@ -125,13 +141,18 @@ def main() -> None:
         "random costs": rng.random((n, n)),
         "L2 costs": np.linalg.norm(points[:, None] - points[None], axis=-1),
     }
-    print(f"{options.states} states, {n} actions, median of {options.repeat} repetitions")
+    print(
+        f"{options.states} states, {n} actions, median of {options.repeat} repetitions",
+        file=sys.stderr,
+    )
     with jax.enable_x64(True):
         for kind, ground in grounds.items():
             halves, fifths = np.arange(n) * 2 // n, np.arange(n) * 5 // n
             compare(f"both plans, 2 groups, {kind}", old, new, halves, ground, options.repeat)
             compare(f"both plans, 5 groups, {kind}", old, new, fifths, ground, options.repeat)
             compare_whole(f"one whole problem, {kind}", old, new, ground, options.repeat)
+    if options.json:
+        print(json.dumps({"states": options.states, "actions": n, "rows": ROWS}))
 
 
 if __name__ == "__main__":

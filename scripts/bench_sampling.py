@@ -1,7 +1,7 @@
 """Action samples at the start: 1000 ordinary ones against 128 quasi-random ones.
 
-Prints, from one run, the variance of the actor's gradient at a fixed policy for both, and the speed of
-learning with both. `--out FILE` writes the same figures as JSON.
+Prints, from one run, the variance of the actor's gradient at a fixed policy for both, and the
+speed of learning with both. `--out FILE` writes the same figures as JSON.
 """
 
 from __future__ import annotations

@@ -123,8 +123,8 @@ shared while they were taken: ratios within one run say more than rates.
 
 `{one["command"]}` and the same with two threads: the paper's settings on Hopper's shapes (11 → 3, 2
 critics, 256 × 256, batch 256, 1000 action samples, 10 cost states). Fractions are useful
-floating-point operations per second, counted as in [nac.md](nac.md), over the rate of a plain matrix
-product in the same process.
+floating-point operations per second, counted as in [nac.md](nac.md), over the rate of a plain
+matrix product in the same process.
 
 {speed}
 
@@ -132,9 +132,9 @@ Two threads against one: {gains}.
 
 ## Action samples
 
-`{load("sampling")["command"]}`: the actor's gradient at a fixed policy over {sampling["keys"]} keys, and
-learning with both kinds of samples in turns. Variance ratio {sampling["variance_ratio"]:.2f}, speed-up
-{sampling["speed_up"]:.2f}.
+`{load("sampling")["command"]}`: the actor's gradient at a fixed policy over {sampling["keys"]}
+keys, and learning with both kinds of samples in turns. Variance ratio
+{sampling["variance_ratio"]:.2f}, speed-up {sampling["speed_up"]:.2f}.
 
 {samples}
 

@@ -160,7 +160,8 @@ def test_default_differs_from_the_paper_where_its_description_says() -> None:
     assert ours.actor.sampling == "quasi"
     assert ours.actor.n_action_samples < theirs.actor.n_action_samples
     assert ours.discount == theirs.discount
-    assert ours.form == theirs.form
+    assert ours.form == "apart"
+    assert theirs.form == "net"
 
 
 @pytest.mark.parametrize(

@@ -160,8 +160,9 @@ def test_correcting_the_occupancy_closes_most_of_the_gap_that_is_left_without():
 def solve_switch_optimal(seed):
     """An optimal policy, softened so that its log covers all actions, at a price above the gain.
 
-    In every other world the price is due for any switch at all and a tenth above the most that could
-    be gained; in the others it is due for mass moved between single actions, and free otherwise.
+    In every other world the price is due for any switch at all and a tenth above the most that
+    could be gained; in the others it is due for mass moved between single actions, and free
+    otherwise.
     """
     world = make_world(seed)
     low, high = exact.value_range(world)

@@ -186,6 +186,7 @@ def paper(world: str) -> PaperSettings:
         steps_per_epoch=1000,
         n_cost_states=10,
         n_cost_states_evaluation=10_000,
+        form="net",
         reevaluate=False,
     )
     return PaperSettings(
@@ -222,6 +223,7 @@ def _paper_traffic() -> PaperSettings:
         steps_per_epoch=400,
         n_cost_states=10,
         n_cost_states_evaluation=10_000,
+        form="net",
         reevaluate=False,
     )
     return PaperSettings(
