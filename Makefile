@@ -3,17 +3,20 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: demo test lint bench format clean
+.PHONY: demo test validate lint bench format clean
 
 demo: $(STAMP)
 	$(BIN)/nacre demo
 
 test: $(STAMP)
-	$(BIN)/python -m pytest -n 2 --cov --cov-report=term:skip-covered
+	$(BIN)/python -m pytest -n 2 -m "not slow" --cov --cov-report=term:skip-covered
 	for part in costs evaluation log; do \
 	  $(BIN)/python -m coverage report --include="src/nacre/$$part/*" --fail-under=95 \
 	    --skip-covered || exit 1; \
 	done
+
+validate: $(STAMP)
+	XLA_FLAGS= $(BIN)/python -m pytest -n 2 --dist loadgroup tests/validation
 
 lint: $(STAMP)
 	$(BIN)/ruff format --check .

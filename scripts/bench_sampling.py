@@ -20,15 +20,16 @@ import jax.numpy as jnp
 import numpy as np
 
 from nacre.bench import make_learning
+from nacre.evaluation.noise import Sampling
 from nacre.learning.config import LearnerConfig, paper
 from nacre.learning.nac import SwitchingProblem, learn_epoch, objective_terms
 from nacre.policies.policy import Policy
 
-VARIANTS = {"ordinary": 1000, "quasi": 128}
+VARIANTS: dict[Sampling, int] = {"ordinary": 1000, "quasi": 128}
 WARM_UP = 200
 
 
-def configure(sampling: str, steps: int) -> LearnerConfig:
+def configure(sampling: Sampling, steps: int) -> LearnerConfig:
     config = paper("Hopper-v4").learner
     actor = dataclasses.replace(
         config.actor, sampling=sampling, n_action_samples=VARIANTS[sampling]
@@ -66,7 +67,8 @@ def main() -> None:
     problem, first = make_learning(warm, seed=0)
     fixed = learn_epoch(warm, problem, first, jax.random.key(0), jnp.asarray(1e9))[0]
     figures: dict[str, Any] = {"keys": arguments.keys, "updates_before": WARM_UP}
-    states, rates = {}, {}
+    states: dict[str, Any] = {}
+    rates: dict[str, list[float]] = {}
     for name, samples in VARIANTS.items():
         config = configure(name, arguments.steps)
         variance, signal = gradient_variance(config, problem, fixed, arguments.keys)

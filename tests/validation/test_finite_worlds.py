@@ -1,6 +1,7 @@
 """Net Actor-Critic on random finite worlds, where every answer is known exactly.
 
-The configuration was found on worlds 100 to 119; the worlds here are others.
+The configuration was found on worlds 100 to 160; the twenty reported here are others. All of them
+take minutes (`make validate`); the ordinary tests look at the first few small ones.
 """
 
 import dataclasses
@@ -50,7 +51,8 @@ CONFIG = LearnerConfig(
     occupancy=OccupancyConfig(hidden=(), learning_rate=0.02, polyak=0.9, largest_ratio=100.0),
     evaluation=EVALUATION,
     stopping=None,
-    epochs=30,
+    epochs=40,
+    ramp_epochs=15,
     steps_per_epoch=300,
     prefit_steps=500,
     n_cost_states=256,
@@ -62,7 +64,8 @@ class Case:
     """What learning made of a random world; errors and gap as shares of its value range."""
 
     old_error: float
-    new_error: float
+    other_error: float
+    optimism: float
     gap: float
     choice: str
     keeps_old: bool
@@ -96,6 +99,15 @@ def make_world(seed):
     return world.starting_at(0)
 
 
+def evaluation_error(world, old, log):
+    """How far off the offline value of a policy is that lies halfway between old and optimal."""
+    other = 0.5 * old + 0.5 * np.asarray(exact.optimal_policy(world))
+    estimate = evaluate_policy(
+        TabularPolicy.from_probabilities(other), log, 0, EVALUATION, discount=DISCOUNT
+    )
+    return abs(estimate.value - float(exact.start_value(world, other)))
+
+
 def solve(seed, world, old, price, config=CONFIG):
     low, high = exact.value_range(world)
     optimum = switch_optimal(world, old, price, search=Search(n_steps=500))
@@ -113,7 +125,8 @@ def solve(seed, world, old, price, config=CONFIG):
     new_value = float(exact.start_value(world, new))
     return Case(
         old_error=abs(outcome.old_value - float(exact.start_value(world, old))) / (high - low),
-        new_error=abs(outcome.new_value - new_value) / (high - low),
+        other_error=evaluation_error(world, old, log) / (high - low),
+        optimism=(outcome.new_value - new_value) / (high - low),
         gap=(optimum.net_value - (new_value - float(price(old, new)))) / (high - low),
         choice=outcome.choice,
         keeps_old=optimum.keeps_old,
@@ -135,20 +148,37 @@ def improvable():
     return [solve_improvable(seed) for seed in range(N_WORLDS)]
 
 
+def test_small_worlds_are_solved():
+    cases = [solve_improvable(seed) for seed in (0, 4, 8)]
+    assert max(case.old_error for case in cases) < 0.02
+    assert max(case.other_error for case in cases) < 0.02
+    assert sum(case.gap < 0.05 for case in cases) >= 2, cases
+    assert all(case.choice == "switch" for case in cases)
+
+
+@pytest.mark.slow
 def test_offline_evaluation_is_within_two_percent_of_the_value_range(improvable):
     assert max(case.old_error for case in improvable) < 0.02
-    assert max(case.new_error for case in improvable) < 0.02
+    assert max(case.other_error for case in improvable) < 0.02
 
 
+@pytest.mark.slow
+def test_judging_a_policy_on_the_log_that_it_was_learned_from_is_a_little_optimistic(improvable):
+    assert max(abs(case.optimism) for case in improvable) < 0.04
+
+
+@pytest.mark.slow
 def test_learned_policies_are_within_five_percent_of_the_switch_optimum(improvable):
     close = [case.gap < 0.05 for case in improvable]
     assert sum(close) >= 18, [round(case.gap, 4) for case in improvable]
 
 
+@pytest.mark.slow
 def test_the_decision_is_to_switch_where_switching_pays(improvable):
     assert all(case.choice == "switch" for case in improvable if not case.keeps_old)
 
 
+@pytest.mark.slow
 def test_correcting_the_occupancy_closes_most_of_the_gap_that_is_left_without():
     without = dataclasses.replace(CONFIG, occupancy=None)
     seeds = (108, 112)
@@ -177,6 +207,12 @@ def solve_switch_optimal(seed):
     return solve(seed, world, old, price)
 
 
+def test_small_switch_optimal_policies_are_kept():
+    cases = [solve_switch_optimal(seed) for seed in (200, 204)]
+    assert all(case.keeps_old and case.choice == "keep" for case in cases)
+
+
+@pytest.mark.slow
 def test_a_switch_optimal_old_policy_is_kept():
     cases = [solve_switch_optimal(seed) for seed in range(200, 200 + N_WORLDS)]
     assert all(case.keeps_old for case in cases)

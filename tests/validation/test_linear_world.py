@@ -87,8 +87,8 @@ def test_evaluation_is_within_three_percent_of_the_closed_form(solved):
 def test_evaluation_of_the_new_policy_is_within_three_percent_of_the_simulation(solved):
     world, _, old, log, outcome = solved
     simulated, error = simulate(world, outcome.new_policy, 500, seed=1)
-    # The log's starts are a sample of the world's: compare at those, by the closed form's
-    difference. policy = as_linear_policy(outcome.new_policy)
+    # The log's starts are a sample of the world's: the closed form tells the difference.
+    policy = as_linear_policy(outcome.new_policy)
     shift = world.value(policy).at(log.starts).mean() - world.start_value(policy)
     scale = abs(world.start_value(old))
     assert abs(outcome.new_value - (simulated + shift)) < 0.03 * scale + 2 * error

@@ -95,6 +95,9 @@ class LearnerConfig:
         stopping: Algorithm 3, or None to run all epochs.
         epochs: Largest number of epochs.
         steps_per_epoch: Updates in each.
+        ramp_epochs: Epochs over which the price rises from nothing to all of it. From the old
+            policy a switch that pays only as a whole cannot be found step by step; from a free
+            switch the rising price takes back what is not worth it.
         prefit_steps: Steps of regression on the log's returns before the first epoch.
         n_cost_states: States drawn for the cost at each update.
         n_cost_states_evaluation: States drawn for the final cost, where its measure is sampled.
@@ -110,6 +113,7 @@ class LearnerConfig:
     stopping: StoppingRule | None = field(default_factory=StoppingRule)
     epochs: int = 100
     steps_per_epoch: int = 1000
+    ramp_epochs: int = 0
     prefit_steps: int = 0
     n_cost_states: int = 10
     n_cost_states_evaluation: int = 10_000
@@ -123,8 +127,9 @@ class LearnerConfig:
         for name in ("epochs", "steps_per_epoch", "n_cost_states", "n_cost_states_evaluation"):
             if getattr(self, name) < 1:
                 problems.append(f"{name} = {getattr(self, name)}: at least 1 is needed")
-        if self.prefit_steps < 0:
-            problems.append(f"prefit_steps = {self.prefit_steps}: cannot be negative")
+        for name in ("prefit_steps", "ramp_epochs"):
+            if getattr(self, name) < 0:
+                problems.append(f"{name} = {getattr(self, name)}: cannot be negative")
         if self.form not in ("apart", "net"):
             problems.append(f"form = {self.form!r}: known are apart, net")
         if self.occupancy is not None and not self.actor.discounted_states:

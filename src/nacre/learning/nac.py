@@ -31,12 +31,16 @@ from nacre.policies.policy import Policy
 
 
 class SwitchingProblem(eqx.Module):
-    """What is given: the log, the old policy, the price of leaving it, and the start."""
+    """What is given: the log, the old policy, the price of leaving it, and the start.
+
+    `price_share` of the cost is charged while learning; less than all of it only during a ramp.
+    """
 
     transitions: Transitions
     old_policy: Policy
     start: Float[Array, "starts ..."]
     cost: SwitchingCost = eqx.field(static=True)
+    price_share: Float[Array, ""] = eqx.field(default_factory=lambda: jnp.ones(()))
 
 
 class State(eqx.Module):
@@ -96,7 +100,8 @@ def step(
     )
 
     def price(policy: Policy) -> Float[Array, ""]:
-        return problem.cost.at(problem.old_policy, policy, cost_states, action_key)
+        full = problem.cost.at(problem.old_policy, policy, cost_states, action_key)
+        return problem.price_share * full
 
     next_values = next_state_values(
         config.critics, state.critics.target, state.policy, batch, next_key

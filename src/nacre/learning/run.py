@@ -9,6 +9,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -113,6 +114,8 @@ def learn(
     try:
         while stop_reason is None:
             epoch, began = len(history), time.perf_counter()
+            share = min(1.0, epoch / config.ramp_epochs) if config.ramp_epochs else 1.0
+            problem = eqx.tree_at(lambda p: p.price_share, problem, jnp.asarray(share, float))
             after, info, count, ok = learn_epoch(
                 compiled, problem, state, jax.random.fold_in(epoch_key, epoch), largest
             )
@@ -218,7 +221,9 @@ def _reason(history: list[EpochRecord], old_value: float, config: LearnerConfig)
         return "all epochs done"
     if config.stopping is None:
         return None
-    return reason_to_stop([record.net_value for record in history], old_value, config.stopping)
+    # Net values at a lower price say nothing about the full one.
+    judged = [record.net_value for record in history[config.ramp_epochs :]]
+    return reason_to_stop(judged, old_value, config.stopping)
 
 
 def _compiled_part(config: LearnerConfig) -> LearnerConfig:
@@ -226,6 +231,7 @@ def _compiled_part(config: LearnerConfig) -> LearnerConfig:
     return dataclasses.replace(
         config,
         epochs=1,
+        ramp_epochs=0,
         prefit_steps=0,
         stopping=None,
         reevaluate=True,
