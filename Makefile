@@ -16,7 +16,7 @@ test: $(STAMP)
 	done
 
 validate: $(STAMP)
-	XLA_FLAGS= $(BIN)/python -m pytest -n 2 --dist loadgroup tests/validation
+	XLA_FLAGS= NACRE_RECORD=results/validation $(BIN)/python -m pytest -n 2 --dist loadgroup tests/validation
 
 lint: $(STAMP)
 	$(BIN)/ruff format --check .

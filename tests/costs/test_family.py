@@ -5,6 +5,9 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 
 import equinox as eqx
@@ -534,6 +537,32 @@ def test_gradients_agree_with_finite_differences(head: str, kind: str) -> None:
             change = float(slope(flat + step)[0] - slope(flat - step)[0]) / 2e-5
             assert abs(change) > 1e-6
             assert float(gradient @ direction) == pytest.approx(change, rel=1e-4)
+
+
+def test_optimal_plan_between_halves_of_a_line_is_found() -> None:
+    """Every plan costs the same there; the search must end as users compile it, not as tests do."""
+    program = """
+import numpy as np
+from nacre.costs import FiniteStates, GeneralTransportCost, groups
+from nacre.policies import TabularPolicy
+tables = [np.random.default_rng(seed).dirichlet(np.ones(6), 5) for seed in (0, 1)]
+cost = GeneralTransportCost(1.0, 0.0, groups.halves(), plan="optimal", state_measure=FiniteStates())
+print(cost.evaluate(*(TabularPolicy.from_probabilities(table) for table in tables)).total)
+"""
+    environment = {name: value for name, value in os.environ.items() if name != "XLA_FLAGS"}
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(  # noqa: S603 - our own program
+        command, env=environment, capture_output=True, text=True, timeout=300, check=True
+    )
+    expected = 0.0
+    for old, new in zip(random_table(0, 5, 6), random_table(1, 5, 6), strict=True):
+        left = old[:3].sum() > new[:3].sum()
+        leaves, arrives = (slice(0, 3), slice(3, 6)) if left else (slice(3, 6), slice(0, 3))
+        moved = old[leaves].sum() - new[leaves].sum()
+        centre_old = np.average(np.arange(6)[leaves], weights=old[leaves])
+        centre_new = np.average(np.arange(6)[arrives], weights=new[arrives])
+        expected += moved * abs(centre_new - centre_old) / 5
+    assert float(done.stdout) == pytest.approx(expected, rel=1e-5)
 
 
 def test_gradient_at_the_old_policy_is_finite() -> None:

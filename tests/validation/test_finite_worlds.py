@@ -5,11 +5,16 @@ take minutes (`make validate`); the ordinary tests look at the first few small o
 """
 
 import dataclasses
+import json
+import os
+from pathlib import Path
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import nacre
 from nacre.costs import ActionGroups, FiniteStates, TransportCost, groups
 from nacre.decision import net_actor_critic
 from nacre.evaluation import exact
@@ -93,6 +98,22 @@ class Price:
         return jnp.mean(self.learning_weight * moved + self.transaction_weight * (1.0 - moved))
 
 
+def record(name, cases):
+    """Keep the values of every world when NACRE_RECORD names a directory."""
+    directory = os.environ.get("NACRE_RECORD")
+    if not directory:
+        return
+    document = {
+        "command": "make validate",
+        "version": nacre.__version__,
+        "jax": jax.__version__,
+        "config": CONFIG.as_json(),
+        "cases": {str(seed): dataclasses.asdict(case) for seed, case in cases.items()},
+    }
+    Path(directory).mkdir(parents=True, exist_ok=True)
+    Path(directory, f"{name}.json").write_text(json.dumps(document, indent=2) + "\n")
+
+
 def make_world(seed):
     n_states, n_actions = SHAPES[seed % len(SHAPES)]
     world = random_world(seed, n_states, n_actions, discount=DISCOUNT, terminating=seed % 2 == 1)
@@ -145,7 +166,9 @@ def solve_improvable(seed, config=CONFIG):
 
 @pytest.fixture(scope="module")
 def improvable():
-    return [solve_improvable(seed) for seed in range(N_WORLDS)]
+    cases = {seed: solve_improvable(seed) for seed in range(N_WORLDS)}
+    record("improvable", cases)
+    return list(cases.values())
 
 
 def test_small_worlds_are_solved():
@@ -157,23 +180,27 @@ def test_small_worlds_are_solved():
 
 
 @pytest.mark.slow
+@pytest.mark.xdist_group("improvable")
 def test_offline_evaluation_is_within_two_percent_of_the_value_range(improvable):
     assert max(case.old_error for case in improvable) < 0.02
     assert max(case.other_error for case in improvable) < 0.02
 
 
 @pytest.mark.slow
+@pytest.mark.xdist_group("improvable")
 def test_judging_a_policy_on_the_log_that_it_was_learned_from_is_a_little_optimistic(improvable):
     assert max(abs(case.optimism) for case in improvable) < 0.04
 
 
 @pytest.mark.slow
+@pytest.mark.xdist_group("improvable")
 def test_learned_policies_are_within_five_percent_of_the_switch_optimum(improvable):
     close = [case.gap < 0.05 for case in improvable]
     assert sum(close) >= 18, [round(case.gap, 4) for case in improvable]
 
 
 @pytest.mark.slow
+@pytest.mark.xdist_group("improvable")
 def test_the_decision_is_to_switch_where_switching_pays(improvable):
     assert all(case.choice == "switch" for case in improvable if not case.keeps_old)
 
@@ -214,9 +241,10 @@ def test_small_switch_optimal_policies_are_kept():
 
 @pytest.mark.slow
 def test_a_switch_optimal_old_policy_is_kept():
-    cases = [solve_switch_optimal(seed) for seed in range(200, 200 + N_WORLDS)]
-    assert all(case.keeps_old for case in cases)
-    assert sum(case.choice == "keep" for case in cases) >= 19, [case.choice for case in cases]
+    cases = {seed: solve_switch_optimal(seed) for seed in range(200, 200 + N_WORLDS)}
+    record("switch_optimal", cases)
+    assert all(case.keeps_old for case in cases.values())
+    assert sum(case.choice == "keep" for case in cases.values()) >= 19, cases
 
 
 def test_the_two_state_world_is_evaluated_within_two_percent():
