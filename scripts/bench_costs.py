@@ -1,8 +1,8 @@
 """Time the price of a switch over a large log against the bare forward passes of its two networks.
 
 Run as `python scripts/bench_costs.py [--states 1000000] [--repeat 5] [--json]`. Both sides take the
-same states from the same array through the same chunked scan, in turn, in one process; compilation
-is not counted. The bare side reads nothing but the networks' outputs.
+same states through the same chunked scan, in turn, in one process; compilation is not counted. The
+bare side finds its states in place and reads nothing but the networks' outputs.
 """
 
 from __future__ import annotations
@@ -67,10 +67,10 @@ def measure(n_states: int, repeat: int) -> dict[str, Any]:
     def price() -> CostBreakdown:
         return cost.evaluate(old, new, states)
 
+    sample = LogStates().support(jax.random.key(0), states, old.observation_space)
+    chunks, _ = sample.split(CHUNK)
+
     def forward() -> jax.Array:
-        chunks, _ = (
-            LogStates().support(jax.random.key(0), states, old.observation_space).split(CHUNK)
-        )
         return run_networks(old, new, chunks).block_until_ready()
 
     priced, bare = time_in_turn(repeat, price, forward)

@@ -552,7 +552,7 @@ print(cost.evaluate(*(TabularPolicy.from_probabilities(table) for table in table
     environment = {name: value for name, value in os.environ.items() if name != "XLA_FLAGS"}
     command = [sys.executable, "-c", program]
     done = subprocess.run(  # noqa: S603 - our own program
-        command, env=environment, capture_output=True, text=True, timeout=300, check=True
+        command, env=environment, capture_output=True, text=True, timeout=120, check=True
     )
     expected = 0.0
     for old, new in zip(random_table(0, 5, 6), random_table(1, 5, 6), strict=True):
