@@ -155,24 +155,26 @@ def solve(seed, world, old, price, config=CONFIG):
 
 
 def solve_improvable(seed, config=CONFIG):
-    """An old policy at random, and a price from a tenth of the value range to all of it."""
+    """An old policy at random, and a price from a tenth of the value range to all of it.
+
+    A fifth of the old policy is uniform: what its log never shows, no method can know.
+    """
     world = make_world(seed)
     low, high = exact.value_range(world)
+    old = 0.8 * random_policy(seed, world) + 0.2 / world.n_actions
     weight = np.random.default_rng(seed).uniform(0.1, 1.0) * (high - low)
-    return solve(
-        seed, world, random_policy(seed, world), Price(weight, 0.0, groups.halves()), config
-    )
+    return solve(seed, world, old, Price(weight, 0.0, groups.halves()), config)
 
 
 @pytest.fixture(scope="module")
 def improvable():
-    cases = {seed: solve_improvable(seed) for seed in range(N_WORLDS)}
+    cases = {seed: solve_improvable(seed) for seed in range(20, 20 + N_WORLDS)}
     record("improvable", cases)
     return list(cases.values())
 
 
 def test_small_worlds_are_solved():
-    cases = [solve_improvable(seed) for seed in (0, 4, 8)]
+    cases = [solve_improvable(seed) for seed in (20, 24, 28)]
     assert max(case.old_error for case in cases) < 0.02
     assert max(case.other_error for case in cases) < 0.02
     assert sum(case.gap < 0.05 for case in cases) >= 2, cases
