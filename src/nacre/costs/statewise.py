@@ -31,13 +31,11 @@ from nacre.policies.distributions import (
 
 # From points (..., n, k) and (..., m, k) to the costs (..., n, m) of moving between them.
 GroundCost = Callable[[Array, Array], Array]
-
-SMALLEST_MOVE = 1e-18
 Ground = str | tuple[tuple[float, ...], ...] | GroundCost
 
-# Masses of many groups add up to one within this in float32; those of a policy that returns NaN may
-# add up to nothing.
+# float32 masses of many groups add up to one within this; those of NaN may add up to nothing.
 MASS_TOLERANCE = 1e-3
+SMALLEST_MOVE = 1e-18
 
 
 class Comparison(eqx.Module):
