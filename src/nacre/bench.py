@@ -64,8 +64,8 @@ def run_bench(*, rounds: int = 5, steps: int = 100, seed: int = 0) -> Bench:
                 "gemm": max(before, after, last),
                 "train": training,
                 "eval": evaluation,
-                "train_fraction": training * train_operations() / max(before, after) / 1e9,
-                "eval_fraction": evaluation * evaluation_operations() / max(after, last) / 1e9,
+                "train_fraction": training * train_operations() / ((before + after) / 2) / 1e9,
+                "eval_fraction": evaluation * evaluation_operations() / ((after + last) / 2) / 1e9,
                 "default": train_default(),
             }
         )

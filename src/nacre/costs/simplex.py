@@ -164,13 +164,15 @@ def _preference(cost: jax.Array) -> jax.Array:
     not be exact: costs that are nearly equal go by their index.
     """
     n, m, _ = cost.shape
-    score = cost.astype(jnp.float32)
-    score = score - score.mean(0, keepdims=True) - score.mean(1, keepdims=True)
-    low, high = score.min((0, 1)), score.max((0, 1))
-    levels = _NEVER // (n * m)
-    # Half of the levels: float32 cannot round this up to more than all of them.
-    level = (score - low) / jnp.where(high > low, high - low, 1) * (levels // 2)
-    return level.astype(jnp.int32) * (n * m) + (_iota(n) * m + _iota(m).T)[:, :, None]
+    # In integers, whose sums do not depend on their order: XLA computes this more than once, and
+    # copies that round differently would leave no cell the best of both of its nodes, for ever.
+    levels = _NEVER // (4 * n * m)
+    share = cost.astype(jnp.float32) / jnp.maximum(cost.max((0, 1)), 1).astype(jnp.float32)
+    level = (share * levels).astype(jnp.int32)
+    by_target = level.sum(0, keepdims=True, dtype=jnp.int32) // n
+    by_source = level.sum(1, keepdims=True, dtype=jnp.int32) // m
+    score = level - by_target - by_source
+    return (score - score.min((0, 1))) * (n * m) + (_iota(n) * m + _iota(m).T)[:, :, None]
 
 
 def _greedy_tree(mass: jax.Array, cost: jax.Array, n: int) -> Tree:
