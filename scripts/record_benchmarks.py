@@ -20,8 +20,8 @@ PAGE = ROOT / "docs" / "bench.md"
 
 NACRE = [sys.executable, "-m", "nacre"]
 COMMANDS = {
-    "threads-1": ["nacre", "bench", "--json", "--threads", "1", "--rounds", "7"],
-    "threads-2": ["nacre", "bench", "--json", "--threads", "2", "--rounds", "7"],
+    "threads-1": ["nacre", "bench", "--json", "--threads", "1", "--rounds", "5"],
+    "threads-2": ["nacre", "bench", "--json", "--threads", "2", "--rounds", "5"],
     "sampling": ["python", "scripts/bench_sampling.py"],
     "memory": ["python", "scripts/bench_memory.py"],
     "costs": ["python", "scripts/bench_costs.py", "--json"],
