@@ -14,6 +14,8 @@ from nacre.learning.config import ActorConfig, LearnerConfig
 from nacre.policies import MLP, MLPPolicy, Signature
 from nacre.worlds import LinearPolicy, double_integrator
 
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("linear")]
+
 CRITICS = CriticConfig(
     n_critics=2,
     hidden=(64, 64),
