@@ -9,7 +9,7 @@ demo: $(STAMP)
 	$(BIN)/nacre demo
 
 test: $(STAMP)
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow" --cov --cov-report=term:skip-covered
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow" --cov --cov-report=term:skip-covered
 	for part in costs evaluation log; do \
 	  $(BIN)/python -m coverage report --include="src/nacre/$$part/*" --fail-under=95 \
 	    --skip-covered || exit 1; \

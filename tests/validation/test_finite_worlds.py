@@ -1,7 +1,7 @@
 """Net Actor-Critic on random finite worlds, where every answer is known exactly.
 
 The configuration was found on worlds 100 to 160; the twenty reported here are others. All of them
-take minutes (`make validate`); the ordinary tests look at the first few small ones.
+take minutes and are run by `make validate`.
 """
 
 import dataclasses
@@ -25,6 +25,8 @@ from nacre.learning.exact import Search, switch_optimal
 from nacre.learning.occupancy import OccupancyConfig
 from nacre.policies import TabularPolicy
 from nacre.worlds import random_policy, random_world, two_state_policies, two_state_world
+
+pytestmark = pytest.mark.slow
 
 SHAPES = ((5, 3), (12, 4), (20, 5), (30, 6))
 N_WORLDS = 20
@@ -181,33 +183,28 @@ def test_small_worlds_are_solved():
     assert all(case.choice == "switch" for case in cases)
 
 
-@pytest.mark.slow
 @pytest.mark.xdist_group("improvable")
 def test_offline_evaluation_is_within_two_percent_of_the_value_range(improvable):
     assert max(case.old_error for case in improvable) < 0.02
     assert max(case.other_error for case in improvable) < 0.02
 
 
-@pytest.mark.slow
 @pytest.mark.xdist_group("improvable")
 def test_judging_a_policy_on_the_log_that_it_was_learned_from_is_a_little_optimistic(improvable):
     assert max(abs(case.optimism) for case in improvable) < 0.04
 
 
-@pytest.mark.slow
 @pytest.mark.xdist_group("improvable")
 def test_learned_policies_are_within_five_percent_of_the_switch_optimum(improvable):
     close = [case.gap < 0.05 for case in improvable]
     assert sum(close) >= 18, [round(case.gap, 4) for case in improvable]
 
 
-@pytest.mark.slow
 @pytest.mark.xdist_group("improvable")
 def test_the_decision_is_to_switch_where_switching_pays(improvable):
     assert all(case.choice == "switch" for case in improvable if not case.keeps_old)
 
 
-@pytest.mark.slow
 def test_correcting_the_occupancy_closes_most_of_the_gap_that_is_left_without():
     without = dataclasses.replace(CONFIG, occupancy=None)
     seeds = (108, 112)
@@ -241,7 +238,6 @@ def test_small_switch_optimal_policies_are_kept():
     assert all(case.keeps_old and case.choice == "keep" for case in cases)
 
 
-@pytest.mark.slow
 def test_a_switch_optimal_old_policy_is_kept():
     cases = {seed: solve_switch_optimal(seed) for seed in range(200, 200 + N_WORLDS)}
     record("switch_optimal", cases)
