@@ -1,0 +1,53 @@
+"""Independent tasks, in this process or spread over several; nobody else knows how they run."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from typing import Any, TypeVar
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+
+def map_tasks(
+    function: Callable[[Task], Result], tasks: Sequence[Task], *, processes: int = 1
+) -> Iterator[tuple[int, Result]]:
+    """Apply a function to every task; results come as they are done, each with its task's index.
+
+    With several processes each is new (nothing is inherited), keeps to one processor, and both
+    function and tasks must be importable or picklable. The first failure ends everything.
+
+    Args:
+        function: A function of a module.
+        tasks: What to apply it to.
+        processes: 1 runs here, one task after the other.
+    """
+    if processes <= 1 or len(tasks) <= 1:
+        for index, task in enumerate(tasks):
+            yield index, function(task)
+        return
+    context = multiprocessing.get_context("spawn")
+    places = context.Queue()
+    for place in range(processes):
+        places.put(place)
+    pool = ProcessPoolExecutor(
+        min(processes, len(tasks)), mp_context=context, initializer=_settle, initargs=(places,)
+    )
+    try:
+        waiting = {pool.submit(function, task): index for index, task in enumerate(tasks)}
+        while waiting:
+            done, _ = wait(waiting, return_when=FIRST_COMPLETED)
+            for future in done:
+                yield waiting.pop(future), future.result()
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _settle(places: Any) -> None:
+    """Keep this process to one processor before the numerical libraries count them."""
+    if hasattr(os, "sched_setaffinity"):
+        available = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, {available[places.get() % len(available)]})
