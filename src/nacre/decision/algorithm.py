@@ -82,6 +82,7 @@ def net_actor_critic(
     config: LearnerConfig | None = None,
     *,
     seed: int = 0,
+    old_evaluation: Evaluation | None = None,
     reporter: Reporter | None = None,
     checkpoint: str | Path | None = None,
 ) -> Outcome:
@@ -96,6 +97,8 @@ def net_actor_critic(
         start: The state or states that the next episode starts from; the log's own if not given.
         config: The learner; `nacre.learning.default()` if not given.
         seed: Everything random follows from it.
+        old_evaluation: What `evaluate_old` returned for the same log, policy, start, configuration
+            and seed; evaluated here if not given.
         reporter: Hears of every epoch of every stage.
         checkpoint: Where learning is kept from epoch to epoch, to go on after an interruption.
     """
@@ -103,21 +106,9 @@ def net_actor_critic(
     check_fit(log, old_policy, cost)
     start = as_rows(log.starts if start is None else start, old_policy.signature)
     report = reporter or Silent()
-    # One seed for both evaluations: the same networks, batches and noise judge both policies.
-    evaluation_seed, learning_seed, cost_seed = (seed * 3 + i for i in range(3))
-
-    def evaluate(policy: Policy, stage: str) -> Evaluation:
-        return evaluate_policy(
-            policy,
-            log,
-            start,
-            config.evaluation,
-            discount=config.discount,
-            seed=evaluation_seed,
-            on_epoch=lambda epoch: report(_tick(stage, epoch)),
-        )
-
-    old_evaluation = evaluate(old_policy, "evaluating the old policy")
+    if old_evaluation is None:
+        old_evaluation = evaluate_old(log, old_policy, start, config, seed=seed, reporter=report)
+    _, learning_seed, cost_seed = _seeds(seed)
     learned = learn(
         log,
         old_policy,
@@ -125,6 +116,7 @@ def net_actor_critic(
         start,
         config,
         old_value=old_evaluation.value,
+        critics=old_evaluation.critics,
         seed=learning_seed,
         reporter=report,
         checkpoint=checkpoint,
@@ -135,7 +127,9 @@ def net_actor_critic(
     complete, new_evaluation = learned.complete, None
     if config.reevaluate and complete:
         try:
-            new_evaluation = evaluate(learned.policy, "evaluating the new policy")
+            new_evaluation = _evaluate(
+                learned.policy, log, start, config, seed, report, "evaluating the new policy"
+            )
         except KeyboardInterrupt:
             complete = False
     if new_evaluation is None:
@@ -162,6 +156,47 @@ def net_actor_critic(
         new_evaluation,
         complete,
     )
+
+
+def evaluate_old(
+    log: Log,
+    old_policy: Policy,
+    start: ArrayLike,
+    config: LearnerConfig,
+    *,
+    seed: int = 0,
+    reporter: Reporter | None = None,
+) -> Evaluation:
+    """Algorithm 2 for the old policy: the same for every cost, so that costs can share it."""
+    rows = as_rows(start, old_policy.signature)
+    stage = "evaluating the old policy"
+    return _evaluate(old_policy, log, rows, config, seed, reporter or Silent(), stage)
+
+
+def _evaluate(
+    policy: Policy,
+    log: Log,
+    start: ArrayLike,
+    config: LearnerConfig,
+    seed: int,
+    report: Reporter,
+    stage: str,
+) -> Evaluation:
+    return evaluate_policy(
+        policy,
+        log,
+        start,
+        config.evaluation,
+        discount=config.discount,
+        # One seed for both evaluations: the same networks, batches and noise judge both policies.
+        seed=_seeds(seed)[0],
+        on_epoch=lambda epoch: report(_tick(stage, epoch)),
+    )
+
+
+def _seeds(seed: int) -> tuple[int, int, int]:
+    """Seeds of the evaluations, of learning and of the final cost."""
+    return 3 * seed, 3 * seed + 1, 3 * seed + 2
 
 
 def training_estimate(

@@ -80,6 +80,11 @@ class CriticConfig:
         if problems:
             raise InputError(problems)
 
+    def alike(self, other: CriticConfig) -> bool:
+        """Whether critics of the other configuration can be gone on with in this one."""
+        built = ("n_critics", "hidden", "layer_norm", "scale_observations", "scale_returns")
+        return all(getattr(self, name) == getattr(other, name) for name in built)
+
     def optimizer(self) -> optax.GradientTransformation:
         """Adam, with the gradient's norm clipped where asked for."""
         return clipped_adam(self.learning_rate, self.max_gradient_norm)

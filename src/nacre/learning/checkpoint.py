@@ -9,7 +9,7 @@ import os
 import secrets
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import equinox as eqx
 import jax
@@ -19,19 +19,18 @@ import safetensors
 import safetensors.numpy
 
 from nacre.errors import InputError
-from nacre.learning.nac import State
 
 FORMAT = 1
 
+Tree = TypeVar("Tree")
 
-def write_checkpoint(
-    path: Path, state: State, identity: str, history: list[dict[str, Any]]
-) -> None:
+
+def write_checkpoint(path: Path, state: Any, identity: str, history: list[dict[str, Any]]) -> None:
     """Write the state whole or not at all.
 
     Args:
         path: A `.safetensors` file.
-        state: The state after the last epoch of the history.
+        state: The state after the last epoch of the history, any tree of arrays.
         identity: What this run is: a digest of its configuration, data and seed.
         history: One record an epoch.
     """
@@ -64,7 +63,7 @@ def write_checkpoint(
             part.unlink(missing_ok=True)
 
 
-def read_checkpoint(path: Path, like: State, identity: str) -> tuple[State, list[dict[str, Any]]]:
+def read_checkpoint(path: Path, like: Tree, identity: str) -> tuple[Tree, list[dict[str, Any]]]:
     """Read the state of the same run back, bit for bit.
 
     Args:
@@ -96,7 +95,7 @@ def read_checkpoint(path: Path, like: State, identity: str) -> tuple[State, list
     if [_form(leaf) for leaf in leaves] != [_form(tensor) for tensor in tensors]:
         raise InputError(f"{path}: its tensors do not fit this run; delete it to start again")
     restored = [jnp.asarray(tensor) for tensor in tensors]
-    state: State = eqx.combine(jax.tree.unflatten(structure, restored), static)
+    state: Tree = eqx.combine(jax.tree.unflatten(structure, restored), static)
     return state, history
 
 

@@ -99,6 +99,8 @@ class LearnerConfig:
             policy a switch that pays only as a whole cannot be found step by step; from a free
             switch the rising price takes back what is not worth it.
         prefit_steps: Steps of regression on the log's returns before the first epoch.
+        warm_critics: Begin with the critics that evaluated the old policy, as the published runs
+            do; else with fresh ones.
         n_cost_states: States drawn for the cost at each update.
         n_cost_states_evaluation: States drawn for the final cost, where its measure is sampled.
         form: Keep Q and C apart, or learn net values by the net Bellman operator.
@@ -115,6 +117,7 @@ class LearnerConfig:
     steps_per_epoch: int = 1000
     ramp_epochs: int = 0
     prefit_steps: int = 0
+    warm_critics: bool = False
     n_cost_states: int = 10
     n_cost_states_evaluation: int = 10_000
     form: Form = "apart"
@@ -136,6 +139,16 @@ class LearnerConfig:
             problems.append(
                 "occupancy corrects discounted visits, actor.discounted_states is False: set it to "
                 "True, or occupancy to None"
+            )
+        if self.warm_critics and self.prefit_steps:
+            problems.append(
+                f"prefit_steps = {self.prefit_steps} would overwrite the critics that warm_critics "
+                "brings: set one of the two"
+            )
+        if self.warm_critics and not self.critics.alike(self.evaluation.critics):
+            problems.append(
+                "warm_critics takes over the critics of the evaluation, which are built otherwise: "
+                "give critics and evaluation.critics the same networks and scalings"
             )
         if problems:
             raise InputError(problems)
@@ -191,6 +204,7 @@ def paper(world: str) -> PaperSettings:
         steps_per_epoch=1000,
         n_cost_states=10,
         n_cost_states_evaluation=10_000,
+        warm_critics=True,
         form="net",
         reevaluate=False,
     )
@@ -228,6 +242,7 @@ def _paper_traffic() -> PaperSettings:
         steps_per_epoch=400,
         n_cost_states=10,
         n_cost_states_evaluation=10_000,
+        warm_critics=True,
         form="net",
         reevaluate=False,
     )

@@ -20,6 +20,7 @@ from nacre.costs.family import SwitchingCost
 from nacre.costs.fit import check_log_fits
 from nacre.errors import InputError
 from nacre.evaluation.backup import CriticState
+from nacre.evaluation.critics import Critics
 from nacre.evaluation.fitted import as_rows, init_critics, largest_believable, prefit
 from nacre.evaluation.transitions import Transitions
 from nacre.learning.checkpoint import read_checkpoint, write_checkpoint
@@ -77,6 +78,7 @@ def learn(
     config: LearnerConfig,
     *,
     old_value: float,
+    critics: Critics | None = None,
     seed: int = 0,
     reporter: Reporter | None = None,
     checkpoint: str | Path | None = None,
@@ -90,6 +92,7 @@ def learn(
         start: The state or states that the next episode starts from.
         config: The learner.
         old_value: Value of the old policy at the start, for the stopping rule.
+        critics: Those that evaluated the old policy, wanted by `config.warm_critics`.
         seed: Everything random follows from it.
         reporter: Hears of every epoch.
         checkpoint: A `.safetensors` file, written after every epoch; if it holds a run of the same
@@ -98,14 +101,22 @@ def learn(
     """
     check_fit(log, old_policy, cost)
     report = reporter or Silent()
-    problem, state, epoch_key = _set_up(log, old_policy, cost, start, config, seed)
+    problem, state, epoch_key = _set_up(log, old_policy, cost, start, config, seed, critics)
     compiled = _compiled_part(config)
     largest = jnp.asarray(largest_believable(log, config.discount), float)
     history: list[EpochRecord] = []
     path = None if checkpoint is None else Path(checkpoint)
     identity = ""
     if path is not None:
-        identity = identify_run(log, old_policy, cost, problem.start, config, seed)
+        identity = identify_run(
+            log,
+            old_policy,
+            cost,
+            problem.start,
+            config,
+            seed,
+            critics if config.warm_critics else None,
+        )
         if path.exists():
             state, records = read_checkpoint(path, state, identity)
             history = [EpochRecord(**record) for record in records]
@@ -190,6 +201,7 @@ def _set_up(
     start: ArrayLike,
     config: LearnerConfig,
     seed: int,
+    old_critics: Critics | None,
 ) -> tuple[SwitchingProblem, State, Array]:
     init_key, prefit_key, policy_key, ratio_key, epoch_key = jax.random.split(
         jax.random.key(seed), 5
@@ -202,7 +214,15 @@ def _set_up(
         as_rows(start, old_policy.signature),
         cost,
     )
-    critics = init_critics(config.critics, init_key, log, old_policy.signature, config.discount)
+    if config.warm_critics:
+        if old_critics is None:
+            raise InputError(
+                "warm_critics wants the critics that evaluated the old policy; give them, or set "
+                "it to false"
+            )
+        critics = old_critics
+    else:
+        critics = init_critics(config.critics, init_key, log, old_policy.signature, config.discount)
     fitted = prefit(
         config.critics,
         CriticState.init(config.critics, critics),
@@ -233,6 +253,7 @@ def _compiled_part(config: LearnerConfig) -> LearnerConfig:
         epochs=1,
         ramp_epochs=0,
         prefit_steps=0,
+        warm_critics=False,
         stopping=None,
         reevaluate=True,
         n_cost_states_evaluation=1,
@@ -246,6 +267,7 @@ def identify_run(
     start: Array,
     config: LearnerConfig,
     seed: int,
+    critics: Critics | None = None,
 ) -> str:
     """A digest of all that a run follows from, alike in every process.
 
@@ -259,5 +281,9 @@ def identify_run(
         f"{rows.dtype} {rows.shape} {hashlib.sha256(rows.tobytes()).hexdigest()}",
         json.dumps(config.as_json(), sort_keys=True),
         str(seed),
+        *(
+            hashlib.sha256(np.asarray(leaf).tobytes()).hexdigest()
+            for leaf in jax.tree.leaves(eqx.filter(critics, eqx.is_array))
+        ),
     ]
     return hashlib.sha256("\n".join(described).encode()).hexdigest()
