@@ -1,8 +1,8 @@
 """Policy files: safetensors with a description in the metadata, never a pickle.
 
 Layout: tensors `layers.<i>.weight` (outputs, inputs), `layers.<i>.bias`, optional `scaling.shift`
-and `scaling.scale`, or `logits` for a table; metadata key `nacre` with one JSON document (format,
-kind, spaces, architecture, provenance).
+and `scaling.scale` (and `scaling.limit`), or `logits` for a table; metadata key `nacre` with one
+JSON document (format, kind, spaces, architecture, provenance).
 """
 
 from __future__ import annotations
@@ -182,6 +182,8 @@ def _describe(policy: Policy) -> tuple[Tensors, dict[str, Any]]:
     if policy.scaling is not None:
         tensors["scaling.shift"] = np.array(policy.scaling.shift)
         tensors["scaling.scale"] = np.array(policy.scaling.scale)
+        if policy.scaling.limit is not None:
+            tensors["scaling.limit"] = np.array(policy.scaling.limit)
     return tensors, description | {
         "kind": "mlp",
         "head": policy.head,
@@ -238,7 +240,8 @@ def _assemble_network(
     scaling = None
     if "scaling.shift" in tensors or "scaling.scale" in tensors:
         shift, scale = take(tensors, "scaling.shift"), take(tensors, "scaling.scale")
-        scaling = Scaling(jnp.asarray(shift), jnp.asarray(scale))
+        limit = jnp.asarray(take(tensors, "scaling.limit")) if "scaling.limit" in tensors else None
+        scaling = Scaling(jnp.asarray(shift), jnp.asarray(scale), limit)
     bounds = description.get("log_std_bounds")
     if not (
         isinstance(bounds, list)

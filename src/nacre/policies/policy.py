@@ -18,13 +18,18 @@ from nacre.log.spaces import SpaceError, canonical_space, space_to_json
 from nacre.policies.distributions import (
     ActionDistribution,
     Categorical,
+    ClippedGaussian,
     Deterministic,
     Gaussian,
     SquashedGaussian,
+    deterministic_choice,
 )
 from nacre.policies.networks import MLP, Activation
 
-Head = Literal["squashed_gaussian", "gaussian", "categorical", "deterministic"]
+Head = Literal[
+    "squashed_gaussian", "gaussian", "clipped_gaussian", "categorical", "greedy", "deterministic"
+]
+DISCRETE_HEADS = ("categorical", "greedy")
 
 DEFAULT_HIDDEN = (256, 256)
 
@@ -117,10 +122,14 @@ class Policy(eqx.Module):
 
 
 class Scaling(eqx.Module):
-    """(observation - shift) / scale, taken before the first layer; constants, never trained."""
+    """(observation - shift) / scale, taken before the first layer; constants, never trained.
+
+    The quotient is cut off at ±limit where there is one.
+    """
 
     shift: Float[Array, " size"]
     scale: Float[Array, " size"]
+    limit: Float[Array, ""] | None = None
 
     @classmethod
     def identity(cls, size: int) -> "Scaling":
@@ -146,16 +155,18 @@ class Scaling(eqx.Module):
 
     def __call__(self, observations: Float[Array, "... size"]) -> Float[Array, "... size"]:
         """Scale rows."""
-        shift, scale = jax.lax.stop_gradient((self.shift, self.scale))
-        return (observations - shift) / scale
+        shift, scale, limit = jax.lax.stop_gradient((self.shift, self.scale, self.limit))
+        scaled = (observations - shift) / scale
+        return scaled if limit is None else jnp.clip(scaled, -limit, limit)
 
 
 class MLPPolicy(Policy):
     """A multilayer perceptron with a head that makes it a distribution.
 
     Gaussian heads read 2k outputs: k locations, then k log standard deviations, clipped to
-    `log_std_bounds`. The network of the published policies is the special case of two hidden
-    layers.
+    `log_std_bounds`. A categorical head takes its outputs for logits, a greedy one takes the action
+    of the largest output for sure. The network of the published policies is the special case of two
+    hidden layers.
     """
 
     network: MLP
@@ -195,10 +206,10 @@ class MLPPolicy(Policy):
         if self.head not in get_args(Head):
             return [f"unknown head {self.head!r:.60}; known: {', '.join(get_args(Head))}"]
         problems = []
-        if discrete != (self.head == "categorical"):
+        if discrete != (self.head in DISCRETE_HEADS):
             problems.append(
                 f"head {self.head!r} does not fit action space {space}: use "
-                + ("'categorical'" if discrete else "a Gaussian or deterministic head")
+                + ("'categorical' or 'greedy'" if discrete else "a Gaussian or deterministic head")
             )
         if self.network.sizes[-1] != _n_outputs(self.head, size):
             problems.append(
@@ -236,6 +247,9 @@ class MLPPolicy(Policy):
                 problems.append(
                     f"observation scaling needs {size} shifts and as many positive scales"
                 )
+            limit = self.scaling.limit
+            if limit is not None and (limit.shape != () or not bool(limit > 0)):
+                problems.append("observation scaling needs one positive number as its limit")
             if isinstance(self.observation_space, gymnasium.spaces.Discrete):
                 problems.append("discrete observations are not scaled: leave the scaling out")
         return problems
@@ -254,6 +268,8 @@ class MLPPolicy(Policy):
         """The head: network outputs as a distribution."""
         if self.head == "categorical":
             return Categorical(outputs)
+        if self.head == "greedy":
+            return deterministic_choice(jnp.argmax(outputs, axis=-1), self.signature.action_size)
         if self.head == "deterministic":
             low, high = (
                 jnp.asarray(limit, outputs.dtype) for limit in self.signature.action_limits
@@ -263,6 +279,8 @@ class MLPPolicy(Policy):
         log_std = jnp.clip(log_std, *self.log_std_bounds)
         if self.head == "gaussian":
             return Gaussian(location, log_std)
+        if self.head == "clipped_gaussian":
+            return ClippedGaussian(location, log_std, *self.signature.action_limits)
         return SquashedGaussian(location, log_std, *self.signature.action_limits)
 
 
@@ -317,4 +335,4 @@ def describe_space(space: gymnasium.Space[Any]) -> str:
 
 
 def _n_outputs(head: str, action_size: int) -> int:
-    return action_size * (2 if head in ("gaussian", "squashed_gaussian") else 1)
+    return action_size * (2 if head.endswith("gaussian") else 1)

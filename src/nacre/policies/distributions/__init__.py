@@ -6,6 +6,7 @@ transform exists, so ordinary and quasi-random noise take the same way (`transfo
 """
 
 from nacre.policies.distributions.categorical import Categorical, deterministic_choice
+from nacre.policies.distributions.clipped import ClippedGaussian
 from nacre.policies.distributions.gaussian import Gaussian, SquashedGaussian
 from nacre.policies.distributions.interface import (
     ActionDistribution,
@@ -19,6 +20,7 @@ from nacre.policies.distributions.vectors import Deterministic, Uniform
 __all__ = [
     "ActionDistribution",
     "Categorical",
+    "ClippedGaussian",
     "ContinuousDistribution",
     "Deterministic",
     "DiscreteDistribution",
