@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from nacre.log import Log
 
-SUFFIXES = (".parquet", ".csv", ".npz")
+SUFFIXES = (".parquet", ".csv", ".npz", ".arrow")
 
 
 def make_log(

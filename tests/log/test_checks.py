@@ -124,8 +124,8 @@ def test_missing_flags_are_named(tmp_path: Path) -> None:
 def test_episodes_have_whole_numbers(tmp_path: Path) -> None:
     text = one_problem(write_npz(tmp_path / "log.npz", episode=[0, 0, 0.5, 1]))
     assert "column 'episode', row 2: is no whole number, found 0.5" in text
-    text = one_problem(write_npz(tmp_path / "log.npz", episode=["a", "a", "b", "b"]))
-    assert "column 'episode': has the dtype <U1" in text
+    named = read_log(write_npz(tmp_path / "log.npz", episode=["b", "b", "a", "a"]))
+    np.testing.assert_array_equal(named.offsets, [0, 2, 4])
     large = np.array([0, 0, 2**64 - 1, 1], dtype=np.uint64)
     assert f"found {2**64 - 1}" in one_problem(write_npz(tmp_path / "log.npz", episode=large))
 

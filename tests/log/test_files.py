@@ -118,7 +118,7 @@ def test_places_that_cannot_be_written(tmp_path: Path) -> None:
         write_log(make_log(), tmp_path / "folder.npz")
     with pytest.raises(InputError, match=r"cannot be written \(No such file"):
         write_log(make_log(), tmp_path / "nowhere" / "log.npz")
-    with pytest.raises(InputError, match=r"'.txt', which is not known.*\.parquet, \.csv, \.npz"):
+    with pytest.raises(InputError, match=r"'.txt', which is not known.*\.parquet, \.csv, \.arrow"):
         write_log(make_log(), tmp_path / "log.txt")
 
 
@@ -144,7 +144,7 @@ def test_files_that_are_no_logs(
     assert [str(p) for p in validate_log(path)] == list(caught.value.problems)
 
 
-@pytest.mark.parametrize("suffix", [".parquet", ".npz"])
+@pytest.mark.parametrize("suffix", [".parquet", ".npz", ".arrow"])
 def test_a_log_cut_short_is_refused(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"log{suffix}"
     write_log(make_log((50,), further=True), path)
@@ -155,7 +155,7 @@ def test_a_log_cut_short_is_refused(tmp_path: Path, suffix: str) -> None:
     assert all("\n" not in str(p) for p in problems)
 
 
-@pytest.mark.parametrize("suffix", [".parquet", ".npz"])
+@pytest.mark.parametrize("suffix", [".parquet", ".npz", ".arrow"])
 def test_damage_in_the_middle_is_refused_or_harmless(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"log{suffix}"
     write_log(make_log((50,), further=True), path)

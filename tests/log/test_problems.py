@@ -55,7 +55,7 @@ def test_no_rows_are_no_problem() -> None:
 
 
 def test_labels_follow_the_source() -> None:
-    problems = Problems(labels={"observation": "observations"}, numbered={"action"})
+    problems = Problems(labels={"observation": "observations"}, parts={"action": ("up", "down")})
     assert problems.label("observation") == "observations"
     assert problems.label("observation", 3) == "observations[3]"
-    assert problems.label("action", 3) == "action_3"
+    assert problems.label("action", 1) == "down"

@@ -39,7 +39,7 @@ def test_chunks_and_slices_are_put_together() -> None:
         chunks = [column.slice(0, 3), column.slice(3, 0), column.slice(3, 7)]
         values = read_column("mean", column.type, chunks, Problems())
         np.testing.assert_array_equal(values, expected)
-        narrow = read_column("observation", column.type, chunks, Problems())
+        narrow = read_column("obs", column.type, chunks, Problems(), "observation")
         assert narrow is not None
         assert narrow.dtype == np.float32
         np.testing.assert_array_equal(narrow, expected)

@@ -2,6 +2,15 @@
 
 from nacre.log.episodes import Log
 from nacre.log.files import read_log, validate_log, write_log
+from nacre.log.mapping import ColumnMap, read_columns
 from nacre.log.problems import Problem
 
-__all__ = ["Log", "Problem", "read_log", "validate_log", "write_log"]
+__all__ = [
+    "ColumnMap",
+    "Log",
+    "Problem",
+    "read_columns",
+    "read_log",
+    "validate_log",
+    "write_log",
+]

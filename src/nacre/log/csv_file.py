@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 from nacre.log.draft import VECTORS
 from nacre.log.episodes import Log
 from nacre.log.layout import check_names, lay_out, spread
+from nacre.log.mapping import ColumnMap
 from nacre.log.metadata import KEY, decode_metadata, encode_metadata
 from nacre.log.problems import Problems, show
+from nacre.log.recognition import Reading, recognise
 from nacre.log.tables import TableSource, build_table
 
 _PREFIX = f"# {KEY}: "
@@ -33,11 +35,12 @@ class _Head:
     names: tuple[str, ...]
 
 
-def open_file(path: Path, problems: Problems) -> TableSource | None:
+def open_file(path: Path, problems: Problems, columns: ColumnMap) -> TableSource | None:
     """Read a CSV file into an Arrow table."""
     try:
         head = _read_head(path)
-        table, ragged = _read_table(path, head)
+        reading = recognise(columns, head.names, Problems())
+        table, ragged = _read_table(path, head, _find_kinds(reading))
     except (pa.ArrowException, OSError, ValueError, csv.Error) as error:
         problems.add(
             f"is no readable CSV file ({show(str(error))})",
@@ -77,26 +80,37 @@ def _read_head(path: Path) -> _Head:
     return _Head(n_comments, metadata, tuple(names))
 
 
-def _read_table(path: Path, head: _Head) -> tuple[Any, list[tuple[int, int]]]:
+def _find_kinds(reading: Reading) -> dict[str, Any]:
+    """Return the kinds of columns that need not be guessed."""
+    kinds: dict[str, Any] = {}
+    for part, names in reading.columns.items():
+        labels = reading.labels.get(part.removeprefix("next_"))
+        if part in VECTORS and isinstance(names, tuple) and len(names) > 1:
+            kinds |= dict.fromkeys(names, pa.float32())
+        elif isinstance(names, str) and part == "reward":
+            kinds[names] = pa.float64()
+        elif isinstance(names, str) and labels and isinstance(labels[0], str):
+            kinds[names] = pa.string()
+    return kinds
+
+
+def _read_table(
+    path: Path, head: _Head, kinds: dict[str, Any]
+) -> tuple[Any, list[tuple[int, int]]]:
     """Read the rows; also return the ragged ones as (row, number of entries)."""
-    numbers = {name: pa.float64() for name in head.names if name == "reward"}
-    for name in head.names:
-        stem, _, index = name.rpartition("_")
-        if stem in VECTORS and index.isdigit() and f"{stem}_1" in head.names:
-            numbers[name] = pa.float32()
     try:
         table = arrow_csv.read_csv(
             path,
             read_options=arrow_csv.ReadOptions(skip_rows=head.n_comments),
-            convert_options=arrow_csv.ConvertOptions(null_values=[""], column_types=numbers),
+            convert_options=arrow_csv.ConvertOptions(null_values=[""], column_types=kinds),
         )
     except pa.ArrowInvalid:
         # Something is wrong in some row. Read all as text to find out where.
-        return _read_text(path, head)
+        return _read_text(path, head, kinds)
     return table, []
 
 
-def _read_text(path: Path, head: _Head) -> tuple[Any, list[tuple[int, int]]]:
+def _read_text(path: Path, head: _Head, kinds: dict[str, Any]) -> tuple[Any, list[tuple[int, int]]]:
     with path.open("rb") as stream:
         for number, line in enumerate(stream, start=1):
             # Arrow would print a traceback of its own for a ragged row that it cannot decode.
@@ -118,7 +132,10 @@ def _read_text(path: Path, head: _Head) -> tuple[Any, list[tuple[int, int]]]:
             column_types={name: pa.string() for name in head.names},
         ),
     )
-    columns = [_parse(column) for column in table.columns]
+    columns = [
+        column if kinds.get(name) == pa.string() else _parse(column)
+        for name, column in zip(table.column_names, table.columns, strict=True)
+    ]
     return pa.Table.from_arrays(columns, names=table.column_names), ragged
 
 

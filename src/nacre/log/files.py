@@ -14,6 +14,7 @@ from gymnasium.spaces import Space
 from nacre.errors import InputError
 from nacre.log.assembly import Content, assemble
 from nacre.log.episodes import Log
+from nacre.log.mapping import Columns, read_columns
 from nacre.log.problems import Problem, Problems, show_path
 from nacre.log.sources import draft_log
 
@@ -21,6 +22,8 @@ from nacre.log.sources import draft_log
 _FORMATS = {
     ".parquet": "nacre.log.parquet_file",
     ".csv": "nacre.log.csv_file",
+    ".arrow": "nacre.log.arrow_file",
+    ".feather": "nacre.log.arrow_file",
     ".npz": "nacre.log.npz_file",
 }
 
@@ -28,6 +31,7 @@ _FORMATS = {
 def read_log(
     path: str | os.PathLike[str],
     *,
+    columns: Columns | None = None,
     observation_space: Space[Any] | None = None,
     action_space: Space[Any] | None = None,
 ) -> Log:
@@ -35,13 +39,15 @@ def read_log(
 
     Args:
         path: The file.
+        columns: Which column holds what: a `ColumnMap`, a dictionary with its keys, or the path
+            of a TOML file. What it leaves open is recognised by its name.
         observation_space: Counts more than what the file says; inferred if neither does.
         action_space: Likewise.
 
     Raises:
         InputError: With every problem found.
     """
-    content, problems = _read(path, observation_space, action_space)
+    content, problems = _read(path, columns, observation_space, action_space)
     if content is None or problems:
         raise InputError([str(problem) for problem in problems.found])
     return Log(**content)
@@ -50,11 +56,12 @@ def read_log(
 def validate_log(
     path: str | os.PathLike[str],
     *,
+    columns: Columns | None = None,
     observation_space: Space[Any] | None = None,
     action_space: Space[Any] | None = None,
 ) -> list[Problem]:
     """Return all problems of the log in a file; none if `read_log` would read it."""
-    return _read(path, observation_space, action_space)[1].found
+    return _read(path, columns, observation_space, action_space)[1].found
 
 
 def write_log(log: Log, path: str | os.PathLike[str]) -> None:
@@ -91,21 +98,22 @@ def write_log(log: Log, path: str | os.PathLike[str]) -> None:
 
 def _read(
     path: str | os.PathLike[str],
+    columns: Columns | None,
     observation_space: Space[Any] | None,
     action_space: Space[Any] | None,
 ) -> tuple[Content | None, Problems]:
-    file = Path(path)
+    file, mapping = Path(path), read_columns(columns)
     problems = Problems(file=show_path(path))
     module = _find_format(file, problems)
     if module is None or not _check_file(file, problems):
         return None, problems
-    source = import_module(module).open_file(file, problems)
+    source = import_module(module).open_file(file, problems, mapping)
     if source is None:
         return None, problems
     given = {"observation": observation_space, "action": action_space}
     spaces = {name: space for name, space in given.items() if space is not None}
     with closing(source):
-        draft = draft_log(source, spaces, problems)
+        draft = draft_log(source, spaces, problems, mapping)
     return None if draft is None else assemble(draft, problems), problems
 
 

@@ -12,8 +12,10 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from nacre.log.categories import number_array
 from nacre.log.episodes import Log
 from nacre.log.layout import check_names, lay_out
+from nacre.log.mapping import ColumnMap, Label
 from nacre.log.metadata import KEY, Metadata, decode_metadata, encode_metadata
 from nacre.log.problems import Problems, show
 
@@ -56,7 +58,7 @@ class ArchiveSource:
         """Return whether an array holds numbers, or objects, which are refused when loaded."""
         return self._members[name].dtype.kind in "biufO"
 
-    def load(self, name: str) -> NDArray[Any] | None:
+    def load(self, name: str, part: str | None = None) -> NDArray[Any] | None:
         """Return an array, or None after reporting why it cannot be read."""
         member = self._members[name]
         if member.dtype.hasobject:
@@ -75,6 +77,11 @@ class ArchiveSource:
             )
             return None
 
+    def load_codes(self, name: str, labels: tuple[Label, ...] | None) -> NDArray[Any] | None:
+        """Return (N,) the place of each value among `labels`, or None after reporting."""
+        values = self.load(name)
+        return None if values is None else number_array(name, values, labels, self._problems)
+
     def close(self) -> None:
         """Let go of the file."""
         self._archive.close()
@@ -92,7 +99,7 @@ class ArchiveSource:
         return decode_metadata(str(text), self._problems)
 
 
-def open_file(path: Path, problems: Problems) -> ArchiveSource | None:
+def open_file(path: Path, problems: Problems, columns: ColumnMap) -> ArchiveSource | None:
     """Open an archive and check what the headers of its arrays claim before reading any."""
     try:
         archive = zipfile.ZipFile(path)

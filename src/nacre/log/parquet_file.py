@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 
 from nacre.log.episodes import Log
 from nacre.log.layout import lay_out
+from nacre.log.mapping import ColumnMap
 from nacre.log.metadata import KEY, decode_metadata, encode_metadata
 from nacre.log.problems import Problems, show
 from nacre.log.tables import TableSource, build_table
@@ -20,7 +21,7 @@ _BATCH_ROWS = 2**16
 _GROUP_ROWS = 2**18
 
 
-def open_file(path: Path, problems: Problems) -> TableSource | None:
+def open_file(path: Path, problems: Problems, columns: ColumnMap) -> TableSource | None:
     """Open a Parquet file; columns are read one by one when they are asked for."""
     try:
         file = pq.ParquetFile(path, buffer_size=_BUFFER_BYTES, pre_buffer=False)

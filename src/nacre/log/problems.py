@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -83,7 +83,7 @@ class Problems:
     Attributes:
         file: Named in every problem.
         labels: What a field is called where the log comes from, if not by its own name.
-        numbered: Fields that are spread over columns `name_0, name_1, …`.
+        parts: The columns over which a field is spread, if it is.
         lines: Gives the line of each row of a text file; asked only when a problem is found.
         rows: The row of the file for each row that was read, if some could not be read.
         found: The problems so far.
@@ -91,7 +91,7 @@ class Problems:
 
     file: str | None = None
     labels: dict[str, str] = field(default_factory=dict)
-    numbered: set[str] = field(default_factory=set)
+    parts: dict[str, Sequence[str]] = field(default_factory=dict)
     lines: Callable[[], NDArray[np.int64]] | None = None
     rows: NDArray[np.int64] | None = None
     found: list[Problem] = field(default_factory=list)
@@ -103,8 +103,8 @@ class Problems:
         """Return the name of a field, or of one coordinate of it, as its owner knows it."""
         if element is None:
             return self.labels.get(name, name)
-        if name in self.numbered:
-            return f"{name}_{element}"
+        if name in self.parts:
+            return self.parts[name][element]
         return f"{self.labels.get(name, name)}[{element}]"
 
     def add(

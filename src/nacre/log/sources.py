@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
-from gymnasium.spaces import Space
+from gymnasium.spaces import Discrete, Space
 from numpy.typing import NDArray
 
-from nacre.log.checks import check_numeric
-from nacre.log.draft import FIELDS, REQUIRED, VECTORS, Draft, is_reserved
+from nacre.log.checks import check_flags, check_numeric
+from nacre.log.draft import FIELDS, VECTORS, Draft, is_reserved
+from nacre.log.mapping import ColumnMap, Label
 from nacre.log.metadata import ColumnForm, Metadata
-from nacre.log.problems import Problems, show_names
-
-_NUMBERED = re.compile(r"(.+)_([0-9]{1,6})", re.DOTALL)
+from nacre.log.problems import Problems, show, show_names
+from nacre.log.recognition import Reading, find_numbered, listed, recognise
 
 
 class Source(Protocol):
@@ -29,8 +28,20 @@ class Source(Protocol):
         """Return whether a column holds numbers, truth values or vectors of them."""
         ...
 
-    def load(self, name: str) -> NDArray[Any] | None:
-        """Return a column as (N,) or (N, w), or None after reporting why it cannot be read."""
+    def load(self, name: str, part: str | None = None) -> NDArray[Any] | None:
+        """Return a column as (N,) or (N, w), or None after reporting why it cannot be read.
+
+        Args:
+            name: The column.
+            part: The field that it is for, if it is for one.
+        """
+        ...
+
+    def load_codes(self, name: str, labels: tuple[Label, ...] | None) -> NDArray[Any] | None:
+        """Return (N,) the place of each value among `labels`, or None after reporting.
+
+        Without labels the values are numbered in the order in which they first appear.
+        """
         ...
 
     def close(self) -> None:
@@ -38,97 +49,170 @@ class Source(Protocol):
         ...
 
 
-def draft_log(source: Source, spaces: dict[str, Space[Any]], problems: Problems) -> Draft | None:
+def draft_log(
+    source: Source,
+    spaces: Mapping[str, Space[Any]],
+    problems: Problems,
+    columns: ColumnMap | None = None,
+) -> Draft | None:
     """Read all columns of a source; None if its columns are not those of a log.
 
     Args:
         source: Where the columns are.
         spaces: Given by the caller; they count more than those in the file.
         problems: Receives what is wrong.
+        columns: Which of them holds what.
     """
     repeated = [name for name, count in Counter(source.names).items() if count > 1]
     for name in repeated:
         problems.add("appears more than once", "keep one of them", column=name)
     if repeated:
         return None
-    numbered = _find_numbered(source.names)
-    missing = [n for n in REQUIRED if n not in source.names and n not in numbered]
-    for name in missing:
-        either = f"{name} or {name}_0, {name}_1, …" if name in VECTORS else name
-        problems.add(
-            f"is missing; there are {show_names(source.names)}",
-            f"add the column {either}",
-            column=name,
-        )
-    fields = {}
-    for name in FIELDS:
-        values = _load_field(source, name, numbered.get(name, {}), problems)
-        if values is not None:
-            fields[name] = values
-    draft = Draft(
-        fields, {}, {**source.metadata.spaces, **spaces}, dict(source.metadata.provenance)
-    )
-    _load_further(source, numbered, draft, problems)
+    reading = recognise(columns or ColumnMap(), source.names, problems)
+    _name_parts(reading, problems)
+    metadata = source.metadata
+    draft = Draft({}, {}, {**metadata.spaces, **spaces}, dict(metadata.provenance))
+    draft.notes += reading.notes
+    _load_fields(_OnceSource(source, reading), reading, draft, problems)
+    _apply_labels(reading, draft, problems)
+    _settle_ends(reading, draft, problems)
+    if reading.names:
+        draft.provenance["columns"] = dict(reading.names)
+    _load_further(source, reading, draft, problems)
     return draft
 
 
-def _find_numbered(names: Sequence[str]) -> dict[str, dict[int, str]]:
-    """Return, for each stem, its numbered columns; of two with one number the later is left out."""
-    families: dict[str, dict[int, str]] = {}
-    for name in names:
-        match = _NUMBERED.fullmatch(name)
-        if match:
-            families.setdefault(match[1], {}).setdefault(int(match[2]), name)
-    return {
-        stem: family for stem, family in families.items() if stem in VECTORS or stem not in FIELDS
-    }
+def _name_parts(reading: Reading, problems: Problems) -> None:
+    """Let problems name the columns as their owner does."""
+    for part, names in reading.columns.items():
+        if isinstance(names, tuple):
+            problems.parts[part] = names
+            problems.labels.setdefault(part, part)
+        elif names != part:
+            problems.labels[part] = names
 
 
-def _load_field(
-    source: Source, name: str, family: dict[int, str], problems: Problems
-) -> NDArray[Any] | None:
-    if name in source.names:
-        if family:
+class _OnceSource:
+    """Loads columns from a source that gives each only once, also those needed twice."""
+
+    def __init__(self, source: Source, reading: Reading) -> None:
+        self._source = source
+        self._left = Counter(n for names in reading.columns.values() for n in listed(names))
+        self._kept: dict[str, NDArray[Any] | None] = {}
+
+    def load(self, name: str, part: str) -> NDArray[Any] | None:
+        self._left[name] -= 1
+        if name in self._kept:
+            return self._kept[name]
+        values = self._source.load(name, part)
+        if self._left[name]:
+            self._kept[name] = values
+        return values
+
+    def load_field(
+        self, part: str, names: str | tuple[str, ...], problems: Problems
+    ) -> NDArray[Any] | None:
+        if isinstance(names, tuple):
+            return _load_beside(part, names, lambda name: self.load(name, part), problems)
+        return self.load(names, part)
+
+    def load_codes(self, name: str, labels: tuple[Label, ...] | None) -> NDArray[Any] | None:
+        return self._source.load_codes(name, labels)
+
+    def is_numeric(self, name: str) -> bool:
+        return self._source.is_numeric(name)
+
+
+def _load_fields(source: _OnceSource, reading: Reading, draft: Draft, problems: Problems) -> None:
+    for part in (*FIELDS, "done", "step"):
+        names = reading.columns.get(part)
+        if names is None:
+            continue
+        labels = reading.labels.get(part.removeprefix("next_"))
+        if labels is not None and isinstance(names, tuple):
             problems.add(
-                f"is there twice, also as {show_names(family.values())}",
-                "keep one of the two forms",
-                column=name,
+                f"has labels but is spread over {show_names(names)}",
+                "labels number the values of a single column",
+                column=part,
             )
-            return None
-        return source.load(name)
-    if not family:
-        return None
-    problems.numbered.add(name)
-    absent = [f"{name}_{i}" for i in range(max(family)) if i not in family]
-    if absent:
+            continue
+        if isinstance(names, str) and labels is not None:
+            values = source.load_codes(names, labels)
+        elif isinstance(names, str) and part == "episode" and not source.is_numeric(names):
+            values = source.load_codes(names, None)
+            draft.notes.append("episodes were numbered in the order in which they appear")
+        else:
+            values = source.load_field(part, names, problems)
+        if values is not None:
+            (draft.columns if part == "step" else draft.fields)[part] = values
+
+
+def _apply_labels(reading: Reading, draft: Draft, problems: Problems) -> None:
+    """Give labelled fields their space, and keep the labels for whoever writes them back."""
+    for part, labels in reading.labels.items():
+        space = draft.spaces.setdefault(part, Discrete(len(labels)))
+        if space != Discrete(len(labels)):
+            problems.add(
+                f"has {len(labels)} labels where its space is {space}",
+                f"leave the space out or give Discrete({len(labels)})",
+                column=problems.label(part),
+            )
+    if reading.labels:
+        draft.provenance["labels"] = {p: list(labels) for p, labels in reading.labels.items()}
+
+
+def _settle_ends(reading: Reading, draft: Draft, problems: Problems) -> None:
+    """Derive `terminated` where it has no column of its own; refuse what could mean two things."""
+    fields = draft.fields
+    if reading.never_terminates and fields:
+        n_rows = next(len(values) for values in fields.values() if values.ndim)
+        fields["terminated"] = np.zeros(n_rows, dtype=np.bool_)
+    done = fields.pop("done", None)
+    if done is not None and "truncated" in fields:
+        ended = check_flags("done", done, problems)
+        cut = check_flags("truncated", fields["truncated"], problems)
+        if ended is not None and cut is not None and len(ended) == len(cut):
+            fields["terminated"] = ended & ~cut
+    if reading.doubtful_done and {"terminated", "truncated"} <= fields.keys():
+        _refuse_doubt(fields["terminated"], fields["truncated"], problems)
+    if reading.ends_by_flags:
+        fields.pop("episode", None)
+
+
+def _refuse_doubt(done: NDArray[Any], cut: NDArray[Any], problems: Problems) -> None:
+    if done.shape != cut.shape or done.ndim != 1:
+        return
+    rows = np.flatnonzero((done == 1) & (cut == 1))
+    name, other = problems.label("terminated"), problems.label("truncated")
+    if len(rows):
         problems.add(
-            f"is missing: there are {show_names(family.values())}",
-            "number the columns from 0 without a gap",
-            column=absent[0],
+            f"is true in row {rows[0]}, where {show(other)} is true too: either the world ended "
+            "the episode there, or the column marks every end",
+            f'write terminated = "{name}" in the column map for the first, '
+            f'done = "{name}" for the second',
+            column=name,
         )
-        return None
-    return _load_numbered(source, name, family, problems)
 
 
-def _load_numbered(
-    source: Source, name: str, family: dict[int, str], problems: Problems
+def _load_beside(
+    part: str, names: Sequence[str], load: Any, problems: Problems
 ) -> NDArray[Any] | None:
-    """Put `name_0, name_1, …` side by side, one at a time to need little memory."""
+    """Put columns side by side, one at a time to need little memory."""
     vectors: NDArray[Any] | None = None
     complete = True
-    for index in range(len(family)):
-        values = source.load(family[index])
-        if values is None or not check_numeric(family[index], values, problems, axes=1):
+    for index, name in enumerate(names):
+        values = load(name)
+        if values is None or not check_numeric(name, values, problems, axes=1):
             complete = False
             continue
         if vectors is None:
-            dtype = np.dtype(np.float32) if name in VECTORS and len(family) > 1 else values.dtype
-            vectors = np.empty((len(values), len(family)), dtype=dtype)
+            dtype = np.dtype(np.float32) if part in VECTORS and len(names) > 1 else values.dtype
+            vectors = np.empty((len(values), len(names)), dtype=dtype)
         if len(values) != len(vectors):
             problems.add(
                 f"has {len(values)} rows where {len(vectors)} are expected",
                 "give every column one entry a transition",
-                column=family[index],
+                column=name,
             )
             complete = False
             continue
@@ -137,15 +221,13 @@ def _load_numbered(
     return vectors if complete else None
 
 
-def _load_further(
-    source: Source, numbered: dict[str, dict[int, str]], draft: Draft, problems: Problems
-) -> None:
+def _load_further(source: Source, reading: Reading, draft: Draft, problems: Problems) -> None:
     """Load the columns that are not part of a transition; numeric ones are kept."""
     forms = source.metadata.forms
-    used = set(FIELDS)
-    for stem in VECTORS:
-        used |= set(numbered.get(stem, {}).values())
-    for stem, family in numbered.items():
+    used = reading.used | set(reading.unused)
+    draft.notes += [note for note in reading.unused.values() if note]
+    left = [name for name in source.names if name not in used]
+    for stem, family in find_numbered(left).items():
         if stem in VECTORS or stem in source.names:
             continue
         width = len(family)
@@ -153,24 +235,29 @@ def _load_further(
         grouped = width > 1 if forms is None else told == width
         complete = sorted(family) == list(range(width))
         if grouped and complete and all(source.is_numeric(name) for name in family.values()):
-            problems.numbered.add(stem)
-            used |= set(family.values())
-            values = _load_numbered(source, stem, family, problems)
-            _keep(stem, values, draft, source.metadata)
-    for name in source.names:
+            names = tuple(family[i] for i in range(width))
+            problems.parts[stem] = names
+            used |= set(names)
+            _keep(stem, _load_beside(stem, names, source.load, problems), draft, source.metadata)
+    for name in left:
         if name in used:
             continue
         if not source.is_numeric(name) and not is_reserved(name):
             draft.notes.append(f"the column {show_names([name])} is not numeric and was left out")
             continue
         _keep(name, source.load(name), draft, source.metadata)
+    if "step" in draft.columns:
+        draft.columns["step"] = _in_form("step", draft.columns["step"], source.metadata)
 
 
 def _keep(name: str, values: NDArray[Any] | None, draft: Draft, metadata: Metadata) -> None:
-    if values is None:
-        return
+    if values is not None:
+        draft.columns[name] = _in_form(name, values, metadata)
+
+
+def _in_form(name: str, values: NDArray[Any], metadata: Metadata) -> NDArray[Any]:
     form = (metadata.forms or {}).get(name)
-    if form is not None and values.dtype.kind in "biuf":
-        with np.errstate(all="ignore"):
-            values = values.astype(form.dtype)
-    draft.columns[name] = values
+    if form is None or values.dtype.kind not in "biuf":
+        return values
+    with np.errstate(all="ignore"):
+        return values.astype(form.dtype)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,9 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from nacre.log.categories import Numbering
 from nacre.log.draft import FLAGS, VECTORS
+from nacre.log.mapping import Label
 from nacre.log.metadata import Metadata
-from nacre.log.problems import Problems, show
+from nacre.log.problems import SHOWN_NAMES, Problems, show, show_names
 
 _FLAG = r"^\s*([tT]rue|TRUE|[fF]alse|FALSE|[01])\s*$"
 _NUMBER = r"^\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$"
@@ -46,15 +48,37 @@ class TableSource:
 
     def is_numeric(self, name: str) -> bool:
         """Return whether a column holds numbers, truth values or vectors of them."""
-        kind = self._schema.field(name).type
+        kind = self._kind(name)
         return _is_number(kind.value_type if _is_list(kind) else kind)
 
-    def load(self, name: str) -> NDArray[Any] | None:
+    def load(self, name: str, part: str | None = None) -> NDArray[Any] | None:
         """Return a column as (N,) or (N, w), or None after reporting why it cannot be read."""
+        return self._guard(
+            name,
+            lambda: read_column(name, self._kind(name), self._chunks(name), self._problems, part),
+        )
+
+    def load_codes(self, name: str, labels: tuple[Label, ...] | None) -> NDArray[Any] | None:
+        """Return (N,) the place of each value among `labels`, or None after reporting."""
+        return self._guard(name, lambda: self._number(name, labels))
+
+    def _number(self, name: str, labels: tuple[Label, ...] | None) -> NDArray[Any] | None:
+        numbering = Numbering(name, labels)
+        for chunk in self._chunks(name):
+            encoded = chunk.dictionary_encode()
+            indices = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False)
+            numbering.add(encoded.dictionary.to_pylist(), indices)
+        return numbering.finish(self._problems)
+
+    def _kind(self, name: str) -> Any:
+        return _plain_kind(self._schema.field(name).type)
+
+    def _chunks(self, name: str) -> Iterator[Any]:
+        return (_plain(chunk) for chunk in self._fetch(name))
+
+    def _guard(self, name: str, read: Callable[[], NDArray[Any] | None]) -> NDArray[Any] | None:
         try:
-            return read_column(
-                name, self._schema.field(name).type, self._fetch(name), self._problems
-            )
+            return read()
         except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
             self._problems.add(
                 f"cannot be read ({show(str(error))})", "write the file anew", column=name
@@ -62,16 +86,37 @@ class TableSource:
             return None
 
 
+def _plain_kind(kind: Any) -> Any:
+    """Return the kind that values have outside a dictionary, texts as one kind of text."""
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    is_text = pa.types.is_string(kind) or pa.types.is_string_view(kind)
+    return pa.large_string() if is_text else kind
+
+
+def _plain(chunk: Any) -> Any:
+    chunk = chunk.dictionary_decode() if pa.types.is_dictionary(chunk.type) else chunk
+    kind = _plain_kind(chunk.type)
+    return chunk if kind == chunk.type else pc.cast(chunk, kind)
+
+
 def read_column(
-    name: str, kind: Any, chunks: Iterable[Any], problems: Problems
+    name: str, kind: Any, chunks: Iterable[Any], problems: Problems, part: str | None = None
 ) -> NDArray[Any] | None:
-    """Return a column of Arrow chunks as (N,) or (N, w); missing values become NaN."""
+    """Return a column of Arrow chunks as (N,) or (N, w); missing values become NaN.
+
+    Args:
+        name: The column, as its owner calls it.
+        kind: Its Arrow type.
+        chunks: Its values.
+        problems: Receives what is wrong.
+        part: The field it is for, if it is for one.
+    """
     if _is_list(kind) and _is_number(kind.value_type):
-        return _read_vectors(name, chunks, problems)
+        return _read_vectors(name, chunks, problems, narrow=part in VECTORS)
     if _is_number(kind):
         return _concatenate([_read_scalars(chunk) for chunk in chunks])
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        _report_text(name, chunks, problems)
+    if pa.types.is_large_string(kind):
+        _report_text(name, list(chunks), part, problems)
     elif pa.types.is_null(kind):
         return np.full(sum(len(chunk) for chunk in chunks), np.nan)
     else:
@@ -111,7 +156,9 @@ def _read_scalars(chunk: Any) -> NDArray[Any]:
     return np.asarray(chunk.to_numpy(zero_copy_only=False))
 
 
-def _read_vectors(name: str, chunks: Iterable[Any], problems: Problems) -> NDArray[Any] | None:
+def _read_vectors(
+    name: str, chunks: Iterable[Any], problems: Problems, *, narrow: bool
+) -> NDArray[Any] | None:
     parts, lengths = [], []
     width: int | None = None
     for chunk in chunks:
@@ -120,7 +167,7 @@ def _read_vectors(name: str, chunks: Iterable[Any], problems: Problems) -> NDArr
         width = int(counts[0]) if width is None and len(counts) else width
         if width is not None and width > 0 and (counts == width).all():
             part = _read_scalars(chunk.flatten()).reshape(len(chunk), width)
-            parts.append(_narrow(part) if name in VECTORS else part)
+            parts.append(_narrow(part) if narrow else part)
     if sum(map(len, parts)) != sum(map(len, lengths)):
         _report_ragged(name, np.concatenate(lengths), problems)
         return None
@@ -149,17 +196,34 @@ def _report_ragged(name: str, lengths: NDArray[Any], problems: Problems) -> None
     problems.add_rows(name, rows, describe, "give every row a vector of the same length")
 
 
-def _report_text(name: str, chunks: Iterable[Any], problems: Problems) -> None:
+def _report_text(name: str, chunks: list[Any], part: str | None, problems: Problems) -> None:
     """Name the rows of a text column that do not fit, or else that it is text at all."""
-    column = pa.chunked_array([pc.cast(chunk, pa.large_string()) for chunk in chunks])
+    column = pa.chunked_array(chunks, pa.large_string())
     pattern, wrong, remedy = _NUMBER, "is not a number", "write a number in every row"
-    if name in FLAGS:
+    if part in FLAGS or part == "done":
         pattern, wrong, remedy = _FLAG, "is neither true nor false", "write true or false"
     fits = pc.fill_null(pc.match_substring_regex(column, pattern), False)
     rows = np.flatnonzero(~fits.to_numpy())
+    if part in VECTORS and _report_categories(name, column, len(rows), str(part), problems):
+        return
     if len(rows) == 0:
         problems.add("holds its values as text", "store numbers or truth values", column=name)
     problems.add_rows(name, rows, lambda i: (wrong, show(column[int(rows[i])].as_py())), remedy)
+
+
+def _report_categories(name: str, column: Any, n_texts: int, part: str, problems: Problems) -> bool:
+    """Say how to number a column that holds texts throughout; return whether it does."""
+    if n_texts < len(column) or len(column) == 0:
+        return False
+    found = sorted(str(value) for value in pc.unique(column).to_pylist() if value is not None)
+    example = ", ".join(f'"{value}"' for value in found[:SHOWN_NAMES])
+    problems.add(
+        f"holds texts: {show_names(found)}",
+        f"write labels.{part.removeprefix('next_')} = [{example}] in the column map, in the order "
+        "that numbers them from 0",
+        column=name,
+    )
+    return True
 
 
 def build_table(columns: Mapping[str, NDArray[Any]], metadata: Mapping[str, str] | None) -> Any:

@@ -1,0 +1,58 @@
+"""Logs in Arrow's own file format, also called Feather."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import pyarrow as pa
+
+from nacre.log.episodes import Log
+from nacre.log.layout import lay_out
+from nacre.log.mapping import ColumnMap
+from nacre.log.metadata import KEY, decode_metadata, encode_metadata
+from nacre.log.problems import Problems, show
+from nacre.log.tables import TableSource, build_table
+
+_BATCH_ROWS = 2**16
+_MAGIC = b"ARROW1"
+
+
+def open_file(path: Path, problems: Problems, columns: ColumnMap) -> TableSource | None:
+    """Open an Arrow file, or a stream that was written to one; it is mapped, not copied."""
+    try:
+        mapped = pa.memory_map(str(path))
+        schema, batches = _read_batches(mapped)
+        for batch in batches:
+            # Lengths that lie would be followed beyond the end of the file.
+            batch.validate(full=True)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        problems.add(
+            f"is no readable Arrow file ({show(str(error))})",
+            "write it with pyarrow.feather.write_feather",
+        )
+        return None
+
+    def fetch(name: str) -> Iterator[Any]:
+        index = schema.names.index(name)
+        return (batch.column(index) for batch in batches)
+
+    text = (schema.metadata or {}).get(KEY.encode())
+    return TableSource(schema, decode_metadata(text, problems), fetch, problems, mapped.close)
+
+
+def _read_batches(mapped: Any) -> tuple[Any, list[Any]]:
+    if mapped.read(len(_MAGIC)) != _MAGIC:
+        mapped.seek(0)
+        stream = pa.ipc.open_stream(mapped)
+        return stream.schema, list(stream)
+    reader = pa.ipc.open_file(mapped)
+    return reader.schema, [reader.get_batch(i) for i in range(reader.num_record_batches)]
+
+
+def write_file(log: Log, stream: IO[bytes]) -> None:
+    """Write a log as an Arrow file, vectors as lists of fixed size."""
+    table = build_table(lay_out(log), {KEY: encode_metadata(log)})
+    with pa.ipc.new_file(stream, table.schema) as writer:
+        writer.write_table(table, max_chunksize=_BATCH_ROWS)
