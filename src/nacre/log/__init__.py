@@ -4,11 +4,14 @@ from nacre.log.episodes import Log
 from nacre.log.files import read_log, validate_log, write_log
 from nacre.log.mapping import ColumnMap, read_columns
 from nacre.log.problems import Problem
+from nacre.log.tabular import log_from_arrays, log_from_table
 
 __all__ = [
     "ColumnMap",
     "Log",
     "Problem",
+    "log_from_arrays",
+    "log_from_table",
     "read_columns",
     "read_log",
     "validate_log",

@@ -21,7 +21,7 @@ from nacre.log.recognition import Reading, find_numbered, listed, recognise
 class Source(Protocol):
     """A file that has been opened: names at once, columns when asked for."""
 
-    names: Sequence[str]
+    names: list[str]
     metadata: Metadata
 
     def is_numeric(self, name: str) -> bool:

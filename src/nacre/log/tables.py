@@ -94,7 +94,10 @@ def _plain_kind(kind: Any) -> Any:
 
 
 def _plain(chunk: Any) -> Any:
-    chunk = chunk.dictionary_decode() if pa.types.is_dictionary(chunk.type) else chunk
+    if pa.types.is_dictionary(chunk.type):
+        # Some kinds of text cannot be taken out of a dictionary before they are made plain.
+        values = _plain(chunk.dictionary)
+        return pa.DictionaryArray.from_arrays(chunk.indices, values).dictionary_decode()
     kind = _plain_kind(chunk.type)
     return chunk if kind == chunk.type else pc.cast(chunk, kind)
 
