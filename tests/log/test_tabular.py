@@ -130,7 +130,7 @@ def test_further_texts_are_left_out() -> None:
 
 def test_reading_does_not_need_what_people_may_not_have() -> None:
     code = (
-        "import sys\nfor name in ('pandas', 'polars', 'h5py', 'minari'): sys.modules[name] = None\n"
+        "import sys\nfor name in ('polars', 'h5py', 'minari'): sys.modules[name] = None\n"
         "import nacre.log, pyarrow as pa\n"
         "log = nacre.log.log_from_table(pa.table({'episode': [0], 'obs': [[1.0]], 'act': [0],"
         " 'rew': [0.0], 'done': [True]}))\n"

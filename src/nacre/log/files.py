@@ -26,6 +26,7 @@ _FORMATS = {
     ".feather": "nacre.log.arrow_file",
     ".npz": "nacre.log.npz_file",
 }
+_READ_ONLY = {".hdf5": "nacre.log.hdf5_file", ".h5": "nacre.log.hdf5_file"}
 
 
 def read_log(
@@ -75,7 +76,7 @@ def write_log(log: Log, path: str | os.PathLike[str]) -> None:
     """
     target = Path(path)
     problems = Problems(file=show_path(path))
-    module = _find_format(target, problems)
+    module = _find_format(target, problems, _FORMATS)
     if module is not None and target.is_dir():
         problems.add("is a directory", "give the name of a file")
     if module is None or problems:
@@ -104,7 +105,7 @@ def _read(
 ) -> tuple[Content | None, Problems]:
     file, mapping = Path(path), read_columns(columns)
     problems = Problems(file=show_path(path))
-    module = _find_format(file, problems)
+    module = _find_format(file, problems, _FORMATS | _READ_ONLY)
     if module is None or not _check_file(file, problems):
         return None, problems
     source = import_module(module).open_file(file, problems, mapping)
@@ -117,12 +118,12 @@ def _read(
     return None if draft is None else assemble(draft, problems), problems
 
 
-def _find_format(path: Path, problems: Problems) -> str | None:
-    module = _FORMATS.get(path.suffix.lower())
+def _find_format(path: Path, problems: Problems, formats: dict[str, str]) -> str | None:
+    module = formats.get(path.suffix.lower())
     if module is None:
         problems.add(
             f"has the suffix {path.suffix!r}, which is not known",
-            f"use one of {', '.join(_FORMATS)}",
+            f"use one of {', '.join(formats)}",
         )
     return module
 

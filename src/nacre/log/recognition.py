@@ -32,7 +32,7 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
 }
 _DONE = ("done", "dones")
 # The array names of D4RL and of what follows it: no episodes, but rows in order and flags.
-_ARRAYS = {"observation": "observations", "action": "actions", "reward": "rewards"}
+_ARRAY, _ARRAY_FLAGS = "observations", ("terminals", "terminations", "dones")
 _NUMBERED = re.compile(r"(.+)_([0-9]{1,6})", re.DOTALL)
 
 
@@ -200,9 +200,9 @@ def _looks_like_arrays(found: Mapping[str, str | tuple[str, ...]]) -> bool:
     flags = found.get("terminated", found.get("done"))
     return (
         "episode" not in found
-        and all(found.get(part) == name for part, name in _ARRAYS.items())
+        and found.get("observation") == _ARRAY
         and isinstance(flags, str)
-        and flags in ("terminals", "terminations", "dones")
+        and flags in _ARRAY_FLAGS
     )
 
 
