@@ -20,7 +20,8 @@ from nacre.policies import (
     SquashedGaussian,
     TabularPolicy,
 )
-from nacre.policies.policy import default_head, describe_space
+from nacre.policies.heads import default_head
+from nacre.policies.policy import describe_space
 
 
 def vectors(size, limit=np.inf):

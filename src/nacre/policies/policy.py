@@ -4,7 +4,7 @@ import abc
 import functools
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, cast, get_args
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 import equinox as eqx
 import gymnasium
@@ -15,21 +15,16 @@ from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray
 
 from nacre.errors import InputError
 from nacre.log.spaces import SpaceError, canonical_space, space_to_json
-from nacre.policies.distributions import (
-    ActionDistribution,
-    Categorical,
-    ClippedGaussian,
-    Deterministic,
-    Gaussian,
-    SquashedGaussian,
-    deterministic_choice,
+from nacre.policies.distributions import ActionDistribution, Categorical
+from nacre.policies.heads import (
+    DISCRETE_HEADS,
+    USUAL_LOG_STD,
+    Head,
+    count_outputs,
+    default_head,
+    make_distribution,
 )
 from nacre.policies.networks import MLP, Activation
-
-Head = Literal[
-    "squashed_gaussian", "gaussian", "clipped_gaussian", "categorical", "greedy", "deterministic"
-]
-DISCRETE_HEADS = ("categorical", "greedy")
 
 DEFAULT_HIDDEN = (256, 256)
 
@@ -173,7 +168,7 @@ class MLPPolicy(Policy):
     scaling: Scaling | None
     signature: Signature = eqx.field(static=True)
     head: Head = eqx.field(static=True)
-    log_std_bounds: tuple[float, float] = eqx.field(static=True, default=(-20.0, 2.0))
+    log_std_bounds: tuple[float, float] = eqx.field(static=True, default=USUAL_LOG_STD)
 
     @classmethod
     def init(
@@ -188,7 +183,7 @@ class MLPPolicy(Policy):
     ) -> "MLPPolicy":
         """A random policy; the head follows from the action space unless given."""
         head = head or default_head(signature)
-        outputs = _n_outputs(head, signature.action_size)
+        outputs = count_outputs(head, signature.action_size)
         network = MLP.init(key, (signature.observation_size, *hidden, outputs), activations)
         policy = cls(network, scaling, signature, head)
         policy.check()
@@ -211,11 +206,11 @@ class MLPPolicy(Policy):
                 f"head {self.head!r} does not fit action space {space}: use "
                 + ("'categorical' or 'greedy'" if discrete else "a Gaussian or deterministic head")
             )
-        if self.network.sizes[-1] != _n_outputs(self.head, size):
+        if self.network.sizes[-1] != count_outputs(self.head, size):
             problems.append(
                 f"last layer has {self.network.sizes[-1]} outputs, the head {self.head!r} for "
                 f"{size} {'actions' if discrete else 'action coordinates'} needs "
-                f"{_n_outputs(self.head, size)}"
+                f"{count_outputs(self.head, size)}"
             )
         if self.head == "squashed_gaussian" and not discrete:
             low, high = (np.asarray(limit) for limit in self.signature.action_limits)
@@ -266,22 +261,7 @@ class MLPPolicy(Policy):
 
     def distribution(self, outputs: Float[Array, "... outputs"]) -> ActionDistribution:
         """The head: network outputs as a distribution."""
-        if self.head == "categorical":
-            return Categorical(outputs)
-        if self.head == "greedy":
-            return deterministic_choice(jnp.argmax(outputs, axis=-1), self.signature.action_size)
-        if self.head == "deterministic":
-            low, high = (
-                jnp.asarray(limit, outputs.dtype) for limit in self.signature.action_limits
-            )
-            return Deterministic(jnp.clip(outputs, low, high))
-        location, log_std = jnp.split(outputs, 2, axis=-1)
-        log_std = jnp.clip(log_std, *self.log_std_bounds)
-        if self.head == "gaussian":
-            return Gaussian(location, log_std)
-        if self.head == "clipped_gaussian":
-            return ClippedGaussian(location, log_std, *self.signature.action_limits)
-        return SquashedGaussian(location, log_std, *self.signature.action_limits)
+        return make_distribution(self.head, outputs, self.signature, self.log_std_bounds)
 
 
 class TabularPolicy(Policy):
@@ -319,20 +299,7 @@ class TabularPolicy(Policy):
         return Categorical(self.logits[observations])
 
 
-def default_head(signature: Signature) -> Head:
-    """Categorical for discrete actions, else Gaussian, squashed where the actions are bounded."""
-    if signature.discrete_actions:
-        return "categorical"
-    low, high = signature.action_limits
-    bounded = np.all(np.isfinite([low, high])) and np.all(np.less(low, high))
-    return "squashed_gaussian" if bounded else "gaussian"
-
-
 def describe_space(space: gymnasium.Space[Any]) -> str:
     """A space on one line, for messages: long bounds wrap and repeat otherwise."""
     text = " ".join(str(space).split())
     return text if len(text) <= 100 else f"{text[:97]}..."
-
-
-def _n_outputs(head: str, action_size: int) -> int:
-    return action_size * (2 if head.endswith("gaussian") else 1)

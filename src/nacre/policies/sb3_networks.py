@@ -8,14 +8,13 @@ from collections.abc import Callable
 import numpy as np
 
 from nacre.errors import InputError
+from nacre.policies.heads import USUAL_LOG_STD, Head
 from nacre.policies.networks import Activation
-from nacre.policies.policy import Head, MLPPolicy, Scaling, Signature
+from nacre.policies.policy import MLPPolicy, Scaling, Signature
 from nacre.policies.tensors import Tensors, stack_layers, take
 
 Layer = tuple[np.ndarray, np.ndarray]
 Actor = Callable[[Tensors, Signature, Activation, Scaling | None], MLPPolicy]
-
-_USUAL_LOG_STD = (-20.0, 2.0)
 
 
 def find_actor(tensors: Tensors) -> Actor:
@@ -67,8 +66,8 @@ def assemble_actor_critic(
         )
     last = np.concatenate([weight, np.zeros_like(weight)]), np.concatenate([bias, log_std])
     bounds = (
-        min(_USUAL_LOG_STD[0], float(log_std.min())),
-        max(_USUAL_LOG_STD[1], float(log_std.max())),
+        min(USUAL_LOG_STD[0], float(log_std.min())),
+        max(USUAL_LOG_STD[1], float(log_std.max())),
     )
     return _network(hidden, last, activation, signature, "clipped_gaussian", scaling, bounds)
 
@@ -130,7 +129,7 @@ def _network(
     signature: Signature,
     head: Head,
     scaling: Scaling | None,
-    bounds: tuple[float, float] = _USUAL_LOG_STD,
+    bounds: tuple[float, float] = USUAL_LOG_STD,
 ) -> MLPPolicy:
     if head.endswith("gaussian"):
         _refuse_discrete(signature, "a Gaussian policy")

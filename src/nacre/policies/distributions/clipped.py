@@ -89,7 +89,7 @@ class ClippedGaussian(Gaussian):
 
     @staticmethod
     def _finite(bounds: tuple[float, ...]) -> np.ndarray:
-        return np.isfinite(np.asarray(bounds))
+        return np.asarray(np.isfinite(bounds))
 
     def _squash(self, latent: Array) -> Array:
         low, high = jnp.asarray(self.low, latent.dtype), jnp.asarray(self.high, latent.dtype)
