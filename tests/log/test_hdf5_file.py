@@ -13,6 +13,7 @@ import pytest
 from nacre.errors import InputError
 from nacre.log import hdf5_file as hdf5_module
 from nacre.log import read_log, validate_log, write_log
+from nacre.log import stores as stores_module
 
 N = 12
 
@@ -73,7 +74,7 @@ def test_compression_and_blocks_change_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plain = read_log(write(tmp_path / "plain.h5"))
-    monkeypatch.setattr(hdf5_module, "_BLOCK_BYTES", 24)
+    monkeypatch.setattr(stores_module, "BLOCK_BYTES", 24)
     for options in ({"compression": "gzip", "shuffle": True}, {"compression": "lzf"}):
         with h5py.File(tmp_path / "packed.h5", "w") as file:
             for name, values in arrays().items():

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from nacre.log import read_log, validate_log
+from nacre.log.arrow_columns import ArrowColumn, read_column
 from nacre.log.problems import Problems
-from nacre.log.tables import read_column
 
 from .samples import assert_same, plain_columns, write_parquet
 
@@ -37,9 +37,9 @@ def test_chunks_and_slices_are_put_together() -> None:
     expected = np.array(whole.to_pylist())
     for column in (whole, fixed):
         chunks = [column.slice(0, 3), column.slice(3, 0), column.slice(3, 7)]
-        values = read_column("mean", column.type, chunks, Problems())
+        values = read_column(ArrowColumn("mean", column.type, 10), chunks, Problems())
         np.testing.assert_array_equal(values, expected)
-        narrow = read_column("obs", column.type, chunks, Problems(), "observation")
+        narrow = read_column(ArrowColumn("obs", column.type, 10, "observation"), chunks, Problems())
         assert narrow is not None
         assert narrow.dtype == np.float32
         np.testing.assert_array_equal(narrow, expected)
@@ -47,11 +47,17 @@ def test_chunks_and_slices_are_put_together() -> None:
 
 def test_chunks_of_single_numbers_with_and_without_holes() -> None:
     chunks = [pa.array([1, 2]), pa.array([None, 4], pa.int64())]
-    values = read_column("x", pa.int64(), chunks, Problems())
+    values = read_column(ArrowColumn("x", pa.int64(), 4), chunks, Problems())
     np.testing.assert_array_equal(values, [1, 2, np.nan, 4])
-    flags = read_column("x", pa.bool_(), [pa.array([True, None])], Problems())
+    flags = read_column(ArrowColumn("x", pa.bool_(), 2), [pa.array([True, None])], Problems())
     np.testing.assert_array_equal(flags, [1, np.nan])
-    assert read_column("x", pa.int64(), [], Problems()).shape == (0,)  # type: ignore[union-attr]
+    empty = read_column(ArrowColumn("x", pa.int64(), 0), [], Problems())
+    assert empty is not None
+    assert empty.shape == (0,)
+    fewer = read_column(ArrowColumn("x", pa.int64(), 9), [pa.array([1, 2])], Problems())
+    np.testing.assert_array_equal(fewer, [1, 2])
+    with pytest.raises(ValueError, match="more rows than the 1 that are claimed"):
+        read_column(ArrowColumn("x", pa.int64(), 1), [pa.array([1, 2])], Problems())
 
 
 @pytest.mark.parametrize(

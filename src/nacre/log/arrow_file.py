@@ -11,15 +11,18 @@ import pyarrow as pa
 from nacre.log.episodes import Log
 from nacre.log.layout import lay_out
 from nacre.log.mapping import ColumnMap
-from nacre.log.metadata import KEY, decode_metadata, encode_metadata
+from nacre.log.metadata import KEY, encode_metadata
 from nacre.log.problems import Problems, show
+from nacre.log.stores import MEMORY, Store
 from nacre.log.tables import TableSource, build_table
 
 _BATCH_ROWS = 2**16
 _MAGIC = b"ARROW1"
 
 
-def open_file(path: Path, problems: Problems, columns: ColumnMap) -> TableSource | None:
+def open_file(
+    path: Path, problems: Problems, columns: ColumnMap, store: Store = MEMORY
+) -> TableSource | None:
     """Open an Arrow file, or a stream that was written to one; it is mapped, not copied."""
     try:
         mapped = pa.memory_map(str(path))
@@ -38,8 +41,15 @@ def open_file(path: Path, problems: Problems, columns: ColumnMap) -> TableSource
         index = schema.names.index(name)
         return (batch.column(index) for batch in batches)
 
-    text = (schema.metadata or {}).get(KEY.encode())
-    return TableSource(schema, decode_metadata(text, problems), fetch, problems, mapped.close)
+    n_rows = sum(batch.num_rows for batch in batches)
+    source = TableSource(schema, n_rows, fetch, problems, store)
+    source.close = mapped.close
+    return source
+
+
+def estimate_bytes(path: Path) -> int:
+    """Return about how much memory the arrays of a log would take."""
+    return path.stat().st_size
 
 
 def _read_batches(mapped: Any) -> tuple[Any, list[Any]]:

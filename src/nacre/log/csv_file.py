@@ -17,9 +17,10 @@ from nacre.log.draft import VECTORS
 from nacre.log.episodes import Log
 from nacre.log.layout import check_names, lay_out, spread
 from nacre.log.mapping import ColumnMap
-from nacre.log.metadata import KEY, decode_metadata, encode_metadata
+from nacre.log.metadata import KEY, encode_metadata
 from nacre.log.problems import Problems, show
 from nacre.log.recognition import Reading, recognise
+from nacre.log.stores import MEMORY, Store
 from nacre.log.tables import TableSource, build_table
 
 _PREFIX = f"# {KEY}: "
@@ -35,7 +36,9 @@ class _Head:
     names: tuple[str, ...]
 
 
-def open_file(path: Path, problems: Problems, columns: ColumnMap) -> TableSource | None:
+def open_file(
+    path: Path, problems: Problems, columns: ColumnMap, store: Store = MEMORY
+) -> TableSource | None:
     """Read a CSV file into an Arrow table."""
     try:
         head = _read_head(path)
@@ -50,12 +53,13 @@ def open_file(path: Path, problems: Problems, columns: ColumnMap) -> TableSource
     problems.lines = _LineNumbers(path, head.n_comments + 1)
     if ragged:
         _report_ragged(ragged, table, problems)
-    metadata = decode_metadata(head.metadata, problems)
+    if head.metadata is not None:
+        table = table.replace_schema_metadata({KEY: head.metadata})
     chunks = {
         name: column.chunks for name, column in zip(table.column_names, table.columns, strict=True)
     }
     # Each column is handed over for good, so that its memory is free once it was converted.
-    return TableSource(table.schema, metadata, chunks.pop, problems)
+    return TableSource(table.schema, table.num_rows, chunks.pop, problems, store)
 
 
 def write_file(log: Log, stream: IO[bytes]) -> None:

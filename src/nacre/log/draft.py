@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from nacre.log.problems import Problems, show
 from nacre.log.spaces import JSON
+from nacre.log.stores import MEMORY, Store, take_rows
 
 VECTORS = ("observation", "action", "next_observation")
 FLAGS = ("terminated", "truncated")
@@ -36,6 +37,7 @@ class Draft:
         spaces: For "observation" and "action", as far as known.
         provenance: Where the log comes from.
         notes: What was assumed or left out; becomes part of the provenance.
+        store: Where arrays go that are made on the way.
     """
 
     fields: dict[str, NDArray[Any]]
@@ -43,12 +45,13 @@ class Draft:
     spaces: dict[str, Space[Any]] = field(default_factory=dict)
     provenance: dict[str, JSON] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    store: Store = MEMORY
 
     def select_rows(self, rows: NDArray[Any]) -> None:
         """Keep the given rows, in the given order."""
         for group in (self.fields, self.columns):
             for name in group:
-                group[name] = group[name][rows]
+                group[name] = take_rows(group[name], rows, self.store)
 
 
 def as_arrays(given: Mapping[str, ArrayLike], problems: Problems) -> dict[str, NDArray[Any]]:

@@ -15,6 +15,7 @@ from nacre.errors import InputError
 from nacre.log.assembly import Content, assemble
 from nacre.log.episodes import Log
 from nacre.log.mapping import Columns, read_columns
+from nacre.log.minari_dataset import find_dataset
 from nacre.log.problems import Problem, Problems, show_path
 from nacre.log.sources import draft_log
 
@@ -103,11 +104,12 @@ def _read(
     observation_space: Space[Any] | None,
     action_space: Space[Any] | None,
 ) -> tuple[Content | None, Problems]:
-    file, mapping = Path(path), read_columns(columns)
+    mapping = read_columns(columns)
     problems = Problems(file=show_path(path))
-    module = _find_format(file, problems, _FORMATS | _READ_ONLY)
-    if module is None or not _check_file(file, problems):
+    found = _find_source(path, problems)
+    if found is None:
         return None, problems
+    file, module = found
     source = import_module(module).open_file(file, problems, mapping)
     if source is None:
         return None, problems
@@ -116,6 +118,20 @@ def _read(
     with closing(source):
         draft = draft_log(source, spaces, problems, mapping)
     return None if draft is None else assemble(draft, problems), problems
+
+
+def _find_source(path: str | os.PathLike[str], problems: Problems) -> tuple[Path, str] | None:
+    """Return where a log lies and the module that reads it, or None after reporting."""
+    dataset = find_dataset(path, problems)
+    if dataset is not None:
+        return dataset, "nacre.log.minari_dataset"
+    if problems:
+        return None
+    file = Path(path)
+    if not _check_file(file, problems):
+        return None
+    module = _find_format(file, problems, _FORMATS | _READ_ONLY)
+    return None if module is None else (file, module)
 
 
 def _find_format(path: Path, problems: Problems, formats: dict[str, str]) -> str | None:
@@ -131,7 +147,7 @@ def _find_format(path: Path, problems: Problems, formats: dict[str, str]) -> str
 def _check_file(path: Path, problems: Problems) -> bool:
     try:
         if path.is_dir():
-            problems.add("is a directory", "give the name of a file")
+            problems.add("is a directory", "give the name of a file or of a Minari dataset")
         elif path.stat().st_size == 0:
             problems.add("is an empty file", "give a log with at least one transition")
     except FileNotFoundError:

@@ -6,32 +6,31 @@ followed, and what a header claims is compared with what the file holds before m
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from importlib import import_module
 from math import prod
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from nacre.log.categories import number_array
 from nacre.log.mapping import ColumnMap, Label
 from nacre.log.metadata import Metadata
 from nacre.log.problems import Problems, show
+from nacre.log.stores import MEMORY, Store, blocks
 
 LARGEST_CHUNK = 2**28
 # The most that deflate can shrink; the other filters that are allowed shrink less.
 _LARGEST_RATIO = 1033
 _FILTERS = {1: "gzip", 2: "shuffle", 3: "fletcher32", 6: "scaleoffset", 32000: "lzf"}
-_BLOCK_BYTES = 2**24
 _ERRORS = (OSError, ValueError, KeyError, RuntimeError, TypeError, MemoryError, OverflowError)
 
 
 class Hdf5Source:
     """The arrays at the top of an HDF5 file."""
 
-    def __init__(self, file: Any, size: int, problems: Problems) -> None:
+    def __init__(self, file: Any, size: int, problems: Problems, store: Store) -> None:
+        self.store = store
         self._file = file
         self._size = size
         self._problems = problems
@@ -47,7 +46,7 @@ class Hdf5Source:
 
     def load(self, name: str, part: str | None = None) -> NDArray[Any] | None:
         """Return an array, or None after reporting why it cannot be read."""
-        return load_array(self._file, name, self._size, self._problems)
+        return load_array(self._file, name, self._size, self._problems, self.store)
 
     def load_codes(self, name: str, labels: tuple[Label, ...] | None) -> NDArray[Any] | None:
         """Return (N,) the place of each value among `labels`, or None after reporting."""
@@ -59,10 +58,12 @@ class Hdf5Source:
         self._file.close()
 
 
-def open_file(path: Path, problems: Problems, columns: ColumnMap) -> Hdf5Source | None:
+def open_file(
+    path: Path, problems: Problems, columns: ColumnMap, store: Store = MEMORY
+) -> Hdf5Source | None:
     """Open an HDF5 file; arrays are checked and read when they are asked for."""
     file = open_hdf5(path, problems)
-    return None if file is None else Hdf5Source(file, path.stat().st_size, problems)
+    return None if file is None else Hdf5Source(file, path.stat().st_size, problems, store)
 
 
 def open_hdf5(path: Path, problems: Problems) -> Any:
@@ -82,7 +83,7 @@ def open_hdf5(path: Path, problems: Problems) -> Any:
 
 
 def load_array(
-    group: Any, name: str, file_size: int, problems: Problems, label: str | None = None
+    group: Any, name: str, file_size: int, problems: Problems, store: Store
 ) -> NDArray[Any] | None:
     """Return an array of a group, or None after reporting why it is not read.
 
@@ -91,15 +92,15 @@ def load_array(
         name: The array.
         file_size: Bytes of the file, the most that an array without compression can hold.
         problems: Receives what is wrong.
-        label: What to call the array there, if not by its name.
+        store: Where its values go.
     """
     try:
         refusal = find_refusal(group, name, file_size)
         if refusal is None:
-            return _read(group[name])
+            return _read(group[name], store)
     except _ERRORS as error:
         refusal = f"cannot be read ({show(str(error))})", "write the file anew"
-    problems.add(*refusal, column=label or name)
+    problems.add(*refusal, column=name)
     return None
 
 
@@ -139,18 +140,21 @@ def _find_lie(data: Any, file_size: int) -> tuple[str, str] | None:
     return None
 
 
-def _read(data: Any) -> NDArray[Any]:
-    values = np.empty(data.shape, dtype=data.dtype)
-    for rows in iterate_rows(data.shape, data.dtype.itemsize):
+def _read(data: Any, store: Store) -> NDArray[Any]:
+    values = store.empty(data.shape, data.dtype)
+    for rows in blocks(values):
         values[rows] = data[rows]
     return values
 
 
-def iterate_rows(shape: tuple[int, ...], item_size: int) -> Iterator[slice]:
-    """Yield slices of rows of about 16 MiB."""
-    step = max(1, _BLOCK_BYTES // max(1, prod(shape[1:]) * item_size))
-    for start in range(0, shape[0], step):
-        yield slice(start, min(start + step, shape[0]))
+def estimate_bytes(path: Path) -> int:
+    """Return about how much memory the arrays of a log would take, from what they claim."""
+    file = open_hdf5(path, Problems())
+    if file is None:
+        return 0
+    with file:
+        arrays = [file[name] for name in file if _is_own(file, name)]
+        return sum(prod(array.shape) * 4 for array in arrays if getattr(array, "shape", None))
 
 
 def _is_own(group: Any, name: str) -> bool:

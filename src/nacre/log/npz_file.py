@@ -18,6 +18,7 @@ from nacre.log.layout import check_names, lay_out
 from nacre.log.mapping import ColumnMap, Label
 from nacre.log.metadata import KEY, Metadata, decode_metadata, encode_metadata
 from nacre.log.problems import Problems, show
+from nacre.log.stores import MEMORY, Store, blocks
 
 # Deflate cannot shrink more than this: a member that claims to be larger lies about its size.
 _LARGEST_RATIO = 1033
@@ -40,14 +41,21 @@ class _Member:
     file_name: str
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
+    header_size: int
+    is_plain: bool
 
 
 class ArchiveSource:
     """The arrays of an archive whose headers have been checked."""
 
     def __init__(
-        self, archive: zipfile.ZipFile, members: dict[str, _Member], problems: Problems
+        self,
+        archive: zipfile.ZipFile,
+        members: dict[str, _Member],
+        problems: Problems,
+        store: Store,
     ) -> None:
+        self.store = store
         self._archive = archive
         self._members = members
         self._problems = problems
@@ -70,6 +78,8 @@ class ArchiveSource:
             return None
         try:
             with self._archive.open(member.file_name) as stream:
+                if self.store is not MEMORY and member.is_plain:
+                    return _read_rows(stream, member, self.store)
                 return np.asarray(npy.read_array(stream, allow_pickle=False))
         except (*_ERRORS, MemoryError) as error:
             self._problems.add(
@@ -99,7 +109,9 @@ class ArchiveSource:
         return decode_metadata(str(text), self._problems)
 
 
-def open_file(path: Path, problems: Problems, columns: ColumnMap) -> ArchiveSource | None:
+def open_file(
+    path: Path, problems: Problems, columns: ColumnMap, store: Store = MEMORY
+) -> ArchiveSource | None:
     """Open an archive and check what the headers of its arrays claim before reading any."""
     try:
         archive = zipfile.ZipFile(path)
@@ -122,7 +134,7 @@ def open_file(path: Path, problems: Problems, columns: ColumnMap) -> ArchiveSour
     if problems:
         archive.close()
         return None
-    return ArchiveSource(archive, members, problems)
+    return ArchiveSource(archive, members, problems, store)
 
 
 def _read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, archive_size: int) -> _Member:
@@ -134,14 +146,32 @@ def _read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, archive_size: 
     with archive.open(info) as stream:
         version = npy.read_magic(stream)
         read_header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-        shape, _, dtype = read_header(stream)
-        rest = info.file_size - stream.tell()
+        shape, by_columns, dtype = read_header(stream)
+        header_size = stream.tell()
+        rest = info.file_size - header_size
     size = dtype.itemsize
     for length in shape:
         size *= int(length)
     if not dtype.hasobject and size != rest:
         raise ValueError(f"claims {shape} {dtype}, {size} bytes, but holds {rest}")
-    return _Member(info.filename, shape, dtype)
+    is_plain = bool(shape) and not by_columns and not dtype.hasobject
+    return _Member(info.filename, shape, dtype, header_size, is_plain)
+
+
+def _read_rows(stream: IO[bytes], member: _Member, store: Store) -> NDArray[Any]:
+    """Read an array block by block into a store."""
+    stream.read(member.header_size)
+    values = store.empty(member.shape, member.dtype)
+    for rows in blocks(values):
+        block = values[rows]
+        block[...] = np.frombuffer(stream.read(block.nbytes), member.dtype).reshape(block.shape)
+    return values
+
+
+def estimate_bytes(path: Path) -> int:
+    """Return about how much memory the arrays of a log would take, from what members claim."""
+    with zipfile.ZipFile(path) as archive:
+        return sum(info.file_size for info in archive.infolist())
 
 
 def write_file(log: Log, stream: IO[bytes]) -> None:

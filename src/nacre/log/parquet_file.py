@@ -12,23 +12,35 @@ import pyarrow.parquet as pq
 from nacre.log.episodes import Log
 from nacre.log.layout import lay_out
 from nacre.log.mapping import ColumnMap
-from nacre.log.metadata import KEY, decode_metadata, encode_metadata
+from nacre.log.metadata import KEY, encode_metadata
 from nacre.log.problems import Problems, show
+from nacre.log.stores import MEMORY, Store
 from nacre.log.tables import TableSource, build_table
 
 _BUFFER_BYTES = 2**20
 _BATCH_ROWS = 2**16
 _GROUP_ROWS = 2**18
+# A file of a few rows with the same values again and again may be small, but not as small as this.
+_MANY_ROWS = 10**7
+_LARGEST_RATIO = 64
 
 
-def open_file(path: Path, problems: Problems, columns: ColumnMap) -> TableSource | None:
+def open_file(
+    path: Path, problems: Problems, columns: ColumnMap, store: Store = MEMORY
+) -> TableSource | None:
     """Open a Parquet file; columns are read one by one when they are asked for."""
     try:
         file = pq.ParquetFile(path, buffer_size=_BUFFER_BYTES, pre_buffer=False)
-        schema = file.schema_arrow
+        schema, n_rows = file.schema_arrow, file.metadata.num_rows
     except (pa.ArrowException, OSError, ValueError) as error:
         problems.add(
             f"is no readable Parquet file ({show(str(error))})", "write it anew or give another"
+        )
+        return None
+    size = path.stat().st_size
+    if n_rows > _MANY_ROWS and n_rows > _LARGEST_RATIO * size:
+        problems.add(
+            f"claims {n_rows} rows in {size} bytes", "write it anew, or only the rows there are"
         )
         return None
 
@@ -36,8 +48,16 @@ def open_file(path: Path, problems: Problems, columns: ColumnMap) -> TableSource
         for batch in file.iter_batches(_BATCH_ROWS, columns=[name]):
             yield batch.column(name)
 
-    text = (schema.metadata or {}).get(KEY.encode())
-    return TableSource(schema, decode_metadata(text, problems), fetch, problems, file.close)
+    source = TableSource(schema, n_rows, fetch, problems, store)
+    source.close = file.close
+    return source
+
+
+def estimate_bytes(path: Path) -> int:
+    """Return about how much memory the arrays of a log would take, from the file's footer."""
+    footer = pq.read_metadata(path)
+    groups = (footer.row_group(i) for i in range(footer.num_row_groups))
+    return sum(4 * group.column(j).num_values for group in groups for j in range(group.num_columns))
 
 
 def write_file(log: Log, stream: IO[bytes]) -> None:

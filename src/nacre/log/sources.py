@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,6 +16,7 @@ from nacre.log.mapping import ColumnMap, Label
 from nacre.log.metadata import ColumnForm, Metadata
 from nacre.log.problems import Problems, show, show_names
 from nacre.log.recognition import Reading, find_numbered, listed, recognise
+from nacre.log.stores import MEMORY, Store, blocks
 
 
 class Source(Protocol):
@@ -23,6 +24,7 @@ class Source(Protocol):
 
     names: list[str]
     metadata: Metadata
+    store: Store
 
     def is_numeric(self, name: str) -> bool:
         """Return whether a column holds numbers, truth values or vectors of them."""
@@ -72,6 +74,7 @@ def draft_log(
     _name_parts(reading, problems)
     metadata = source.metadata
     draft = Draft({}, {}, {**metadata.spaces, **spaces}, dict(metadata.provenance))
+    draft.store = source.store
     draft.notes += reading.notes
     _load_fields(_OnceSource(source, reading), reading, draft, problems)
     _apply_labels(reading, draft, problems)
@@ -113,7 +116,9 @@ class _OnceSource:
         self, part: str, names: str | tuple[str, ...], problems: Problems
     ) -> NDArray[Any] | None:
         if isinstance(names, tuple):
-            return _load_beside(part, names, lambda name: self.load(name, part), problems)
+            return _load_beside(
+                part, names, lambda name: self.load(name, part), self._source.store, problems
+            )
         return self.load(names, part)
 
     def load_codes(self, name: str, labels: tuple[Label, ...] | None) -> NDArray[Any] | None:
@@ -195,10 +200,15 @@ def _refuse_doubt(done: NDArray[Any], cut: NDArray[Any], problems: Problems) -> 
 
 
 def _load_beside(
-    part: str, names: Sequence[str], load: Any, problems: Problems
+    part: str,
+    names: Sequence[str],
+    load: Callable[[str], NDArray[Any] | None],
+    store: Store,
+    problems: Problems,
 ) -> NDArray[Any] | None:
-    """Put columns side by side, one at a time to need little memory."""
+    """Put columns side by side, in memory one at a time to need little of it."""
     vectors: NDArray[Any] | None = None
+    columns: list[NDArray[Any]] = []
     complete = True
     for index, name in enumerate(names):
         values = load(name)
@@ -207,7 +217,7 @@ def _load_beside(
             continue
         if vectors is None:
             dtype = np.dtype(np.float32) if part in VECTORS and len(names) > 1 else values.dtype
-            vectors = np.empty((len(values), len(names)), dtype=dtype)
+            vectors = store.empty((len(values), len(names)), dtype)
         if len(values) != len(vectors):
             problems.add(
                 f"has {len(values)} rows where {len(vectors)} are expected",
@@ -215,10 +225,24 @@ def _load_beside(
                 column=name,
             )
             complete = False
-            continue
-        with np.errstate(over="ignore"):
-            vectors[:, index] = values
-    return vectors if complete else None
+        elif store is not MEMORY:
+            columns.append(values)
+        else:
+            with np.errstate(over="ignore"):
+                vectors[:, index] = values
+    if vectors is None or not complete:
+        return None
+    if columns:
+        _interleave(columns, vectors)
+    return vectors
+
+
+def _interleave(columns: Sequence[NDArray[Any]], vectors: NDArray[Any]) -> None:
+    """Fill files row by row: column by column would write them as often as there are columns."""
+    with np.errstate(over="ignore"):
+        for rows in blocks(vectors, *columns):
+            for index, values in enumerate(columns):
+                vectors[rows, index] = values[rows]
 
 
 def _load_further(source: Source, reading: Reading, draft: Draft, problems: Problems) -> None:
@@ -238,7 +262,12 @@ def _load_further(source: Source, reading: Reading, draft: Draft, problems: Prob
             names = tuple(family[i] for i in range(width))
             problems.parts[stem] = names
             used |= set(names)
-            _keep(stem, _load_beside(stem, names, source.load, problems), draft, source.metadata)
+            _keep(
+                stem,
+                _load_beside(stem, names, source.load, source.store, problems),
+                draft,
+                source.metadata,
+            )
     for name in left:
         if name in used:
             continue

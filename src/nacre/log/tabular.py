@@ -15,10 +15,11 @@ from nacre.log.categories import number_array
 from nacre.log.draft import as_arrays
 from nacre.log.episodes import Log
 from nacre.log.mapping import Columns, Label, read_columns
-from nacre.log.metadata import KEY, Metadata, decode_metadata
+from nacre.log.metadata import Metadata
 from nacre.log.problems import Problems, show
 from nacre.log.sources import Source, draft_log
 from nacre.log.spaces import JSON
+from nacre.log.stores import MEMORY, Store
 
 # The name under which pandas hands over an index that has none.
 _INDEX = "__index_level_0__"
@@ -48,9 +49,7 @@ def log_from_table(
 
     arrow = _to_arrow(table)
     problems = Problems(file="table")
-    text = (arrow.schema.metadata or {}).get(KEY.encode())
-    metadata = decode_metadata(text, problems)
-    source = TableSource(arrow.schema, metadata, lambda n: arrow.column(n).chunks, problems)
+    source = TableSource(arrow.schema, len(arrow), lambda n: arrow.column(n).chunks, problems)
     spaces = {"observation": observation_space, "action": action_space}
     return _finish(source, spaces, provenance, columns, problems)
 
@@ -96,6 +95,7 @@ class ArraySource:
     def __init__(self, arrays: Mapping[str, NDArray[Any]], problems: Problems) -> None:
         self.names = list(arrays)
         self.metadata = Metadata()
+        self.store: Store = MEMORY
         self._arrays = arrays
         self._problems = problems
 

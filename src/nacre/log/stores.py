@@ -1,0 +1,168 @@
+"""Where the arrays of a log live: in memory, or mapped from files when memory is too small.
+
+Arrays that are mapped look like any other. What makes them different is handled here: they are
+gone through in blocks, after each of which the pages that were touched are given back.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import DTypeLike, NDArray
+
+BLOCK_BYTES = 2**24
+# Parts of a mapped log smaller than this are simply copied to memory.
+_SMALL_BYTES = 2**26
+
+
+class Store(Protocol):
+    """Makes room for large arrays."""
+
+    def empty(self, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
+        """Return an array whose values are still arbitrary."""
+        ...
+
+    def keep(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return `values` where the arrays of this store live."""
+        ...
+
+
+class MemoryStore:
+    """Arrays in memory."""
+
+    def empty(self, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
+        """Return an array in memory."""
+        return np.empty(shape, dtype)
+
+    def keep(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return `values` as they are."""
+        return values
+
+
+MEMORY = MemoryStore()
+
+
+class MappedStore:
+    """Arrays in `.npy` files of a directory, which belongs to this store alone.
+
+    Args:
+        directory: Where the files are made.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._count = 0
+
+    def empty(self, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
+        """Return an array mapped from a new file; the file takes room as it is filled."""
+        if 0 in shape:
+            return np.empty(shape, dtype)
+        self._count += 1
+        path = self._directory / f"{self._count}.npy"
+        return npy.open_memmap(path, mode="w+", dtype=np.dtype(dtype), shape=shape)
+
+    def keep(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return `values` mapped from a file, where they are not yet."""
+        if find_file(values) is not None:
+            return values
+        kept = self.empty(values.shape, values.dtype)
+        copy_blocks(values, kept)
+        return kept
+
+
+def find_map(values: NDArray[Any]) -> mmap.mmap | None:
+    """Return the map in which an array lies, if it lies in one."""
+    base: Any = values
+    while isinstance(base, np.ndarray):
+        base = base.base
+    return base if isinstance(base, mmap.mmap) else None
+
+
+def find_file(values: NDArray[Any]) -> Path | None:
+    """Return the file from which an array is mapped as a whole, if it is."""
+    base: Any = values
+    while isinstance(base, np.ndarray):
+        if isinstance(base, np.memmap) and base.filename is not None:
+            whole = base.shape == values.shape and base.strides == values.strides
+            return Path(base.filename) if whole and base.dtype == values.dtype else None
+        base = base.base
+    return None
+
+
+def release(*arrays: NDArray[Any]) -> None:
+    """Give back the memory that mapped arrays hold; they are read again when needed."""
+    for values in arrays:
+        mapped = find_map(values)
+        if mapped is not None and hasattr(mmap, "MADV_DONTNEED"):
+            mapped.madvise(mmap.MADV_DONTNEED)
+
+
+def blocks(*arrays: NDArray[Any]) -> Iterator[slice]:
+    """Yield slices of rows that are a few megabytes each, and release mapped arrays after each."""
+    n_rows = len(arrays[0])
+    row_bytes = max(values.nbytes // max(1, n_rows) for values in arrays)
+    step = max(1, BLOCK_BYTES // max(1, row_bytes))
+    for start in range(0, n_rows, step):
+        yield slice(start, min(start + step, n_rows))
+        release(*arrays)
+
+
+def copy_blocks(source: NDArray[Any], target: NDArray[Any]) -> None:
+    """Copy all rows, block by block; what does not fit the target's numbers becomes infinite."""
+    with np.errstate(over="ignore"):
+        for rows in blocks(source, target):
+            target[rows] = source[rows]
+
+
+def take_rows(values: NDArray[Any], rows: NDArray[Any], store: Store = MEMORY) -> NDArray[Any]:
+    """Return the given rows, places or truth values, block by block if they go to files."""
+    if store is MEMORY:
+        return np.asarray(values[rows])
+    places = np.flatnonzero(rows) if rows.dtype.kind == "b" else rows
+    taken = store.empty((len(places), *values.shape[1:]), values.dtype)
+    for block in blocks(taken):
+        taken[block] = values[places[block]]
+        release(values)
+    return taken
+
+
+def select_rows(values: NDArray[Any], rows: slice | NDArray[Any]) -> NDArray[Any]:
+    """Return rows of an array of a log; a large part of a mapped array is mapped itself.
+
+    It then lies in a file without a name beside the array's own, which goes with the last use.
+    """
+    if isinstance(rows, slice):
+        return values[rows]
+    mapped = find_map(values)
+    n_bytes = len(rows) * (values.nbytes // max(1, len(values)))
+    if mapped is None or n_bytes < _SMALL_BYTES:
+        return np.asarray(values[rows])
+    return take_rows(values, rows, _UnnamedStore(_find_directory(values)))
+
+
+class _UnnamedStore(MemoryStore):
+    """Arrays in files without a name."""
+
+    def __init__(self, directory: Path | None) -> None:
+        self._directory = directory
+
+    def empty(self, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
+        with tempfile.NamedTemporaryFile(dir=self._directory, prefix=".rows-") as file:
+            return np.memmap(file.name, dtype=np.dtype(dtype), mode="w+", shape=shape)
+
+
+def _find_directory(values: NDArray[Any]) -> Path | None:
+    """Return where the file of a mapped array lies, if there can be another."""
+    base: Any = values
+    while isinstance(base, np.ndarray) and not isinstance(base, np.memmap):
+        base = base.base
+    name = getattr(base, "filename", None)
+    directory = None if name is None else Path(name).parent
+    return directory if directory is not None and os.access(directory, os.W_OK) else None
