@@ -49,6 +49,12 @@ Examples:
   nacre bench
   nacre bench --threads 1 --json
 """
+REPRODUCE_EXAMPLES = """\b
+Examples:
+  nacre reproduce sumo --seeds 4-13 --processes 2
+  nacre reproduce gymnasium --rows 'hopper-*' --seeds 4
+  nacre reproduce sumo --summary
+"""
 DEMO_EXAMPLES = """\b
 Examples:
   nacre demo
@@ -177,6 +183,55 @@ def bench(
         console.print_json(vars(result))
     else:
         console.print_figures(vars(result), quiet=quiet)
+
+
+@app.command(short_help="Run the paper's tables again.", epilog=REPRODUCE_EXAMPLES)
+def reproduce(
+    table: Annotated[str, typer.Argument(help="gymnasium, gymnasium-ct or sumo.")],
+    config: Annotated[
+        str, typer.Option("--config", help="paper, default, or both as paper,default.")
+    ] = "paper",
+    rows: Annotated[
+        str, typer.Option("--rows", help="Names of rows with commas between; * ends a beginning.")
+    ] = "",
+    seeds: Annotated[str, typer.Option("--seeds", help="Such as 4-13 or 4,5,9.")] = "4-13",
+    old_policies: Annotated[
+        Path, typer.Option("--old-policies", help="Folder of the old policies that are files.")
+    ] = Path("results/policies"),
+    steps: Annotated[
+        int | None, typer.Option("--steps", help="Transitions of a log; else the paper's number.")
+    ] = None,
+    processes: Annotated[int, typer.Option("--processes", min=1, help="Processes to use.")] = 1,
+    out: Annotated[Path, typer.Option("--out", help="Folder of the records.")] = Path("results"),
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Run the rows of one of the paper's tables, a record for each row, configuration and seed.
+
+    Records that are there already are left alone: an interrupted run goes on where it was. The
+    seeds are part of the experiment, so there is no --seed.
+    """
+    from nacre import console
+    from nacre.experiments import find_rows
+    from nacre.experiments.run import Plan, check_plan, parse_seeds, run_plan
+
+    plan = Plan(
+        tuple(find_rows(table, [name.strip() for name in rows.split(",") if name.strip()])),
+        tuple(name.strip() for name in config.split(",")),
+        parse_seeds(seeds),
+        out,
+        old_policies,
+        steps,
+        quiet=quiet,
+    )
+    done: list[Path] = []
+    for paths in run_plan(plan, processes=processes):
+        done += paths
+        if not quiet:
+            total = len(check_plan(plan))
+            typer.echo(f"{len(done)} of {total} records, last {paths[-1]}", err=True)
+    if as_json:
+        console.print_json({"records": [str(path) for path in done]})
 
 
 def _use_threads(threads: int) -> None:

@@ -1,0 +1,94 @@
+"""Records of experiments: one JSON file for each row, configuration and seed."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import subprocess
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from nacre.errors import InputError
+from nacre.experiments.tables import Row
+
+FORMAT = 1
+PACKAGES = ("nacre", "jax", "jaxlib", "equinox", "optax", "numpy", "gymnasium", "mujoco", "libsumo")
+SETTINGS = ("table", "row", "config", "seed", "steps", "learner", "cost", "old_policy", "truth")
+"""What a record follows from; two records that agree in it have the same figures."""
+
+
+def record_path(out: Path, row: Row, config: str, seed: int) -> Path:
+    """Where a record lies below the folder of results."""
+    return out / row.table / config / row.name / f"seed-{seed:03d}.json"
+
+
+def write_record(path: Path, record: dict[str, Any]) -> None:
+    """Write a record whole or not at all."""
+    text = json.dumps({"format": FORMAT, **record}, indent=1, allow_nan=False) + "\n"
+    part = path.with_name(f".{path.name}.{secrets.token_hex(6)}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with part.open("x") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror}); choose --out") from None
+    finally:
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
+
+
+def read_record(path: Path) -> dict[str, Any]:
+    """Read a record back."""
+    try:
+        record = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: not a readable record ({error}); delete it") from None
+    if not isinstance(record, dict) or record.get("format") != FORMAT:
+        raise InputError(f"{path}: not a record of this version; delete it")
+    return record
+
+
+def is_done(path: Path, settings: dict[str, Any]) -> bool:
+    """Whether the record is there; one of other settings is refused, never overwritten."""
+    if not path.exists():
+        return False
+    record = read_record(path)
+    for name in SETTINGS:
+        # Through JSON, as the record went: tuples are lists there.
+        wanted = json.loads(json.dumps(settings[name]))
+        if record.get(name) != wanted:
+            raise InputError(
+                f"{path}: made with another {name}; delete it, or choose another --out"
+            )
+    return True
+
+
+def find_versions() -> dict[str, str]:
+    """Versions of what the figures depend on, as far as installed."""
+    found = {}
+    for package in PACKAGES:
+        with contextlib.suppress(PackageNotFoundError):
+            found[package] = version(package)
+    return found
+
+
+def find_commit() -> str | None:
+    """The commit that this code stands on, where it lies in a repository."""
+    try:
+        done = subprocess.run(
+            ["git", "rev-parse", "HEAD"],  # noqa: S607
+            cwd=Path(__file__).parent,
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip()

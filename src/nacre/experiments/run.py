@@ -1,0 +1,297 @@
+"""Running the rows of a table: each record goes through the same stages and is kept at once."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nacre.costs import TransportCost, groups
+from nacre.costs.description import describe_cost
+from nacre.costs.family import SwitchingCost
+from nacre.costs.measures import LogStates, UniformBox
+from nacre.decision.algorithm import Outcome, net_actor_critic
+from nacre.engines import map_tasks
+from nacre.errors import InputError
+from nacre.evaluation.fitted import Evaluation
+from nacre.experiments.records import (
+    find_commit,
+    find_versions,
+    is_done,
+    record_path,
+    write_record,
+)
+from nacre.experiments.shared import Shared, Truth, make_old_policy
+from nacre.experiments.tables import Row
+from nacre.learning.config import LearnerConfig, default
+from nacre.learning.progress import PlainLines, Silent, Tick
+from nacre.log import Log
+from nacre.policies.files import fingerprint
+from nacre.policies.policy import Policy
+from nacre.worlds.simulators import World, find_world
+
+CONFIGS: dict[str, Callable[[Row], LearnerConfig]] = {
+    "paper": lambda row: row.paper.learner,
+    "default": lambda row: default(),
+}
+CACHE = ".cache"
+LARGEST_STATE = 100.0
+"""The published cost draws states from the observation box, clipped to this."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be run, and how.
+
+    Args:
+        rows: Rows of one table.
+        configs: Names of configurations.
+        seeds: Seeds.
+        out: Folder of the records.
+        old_policies: Folder of the old policies that are files.
+        steps: Transitions of each log; the paper's number if not given.
+        truth: How true values are simulated.
+        quiet: Say nothing of epochs.
+    """
+
+    rows: tuple[Row, ...]
+    configs: tuple[str, ...]
+    seeds: tuple[int, ...]
+    out: Path
+    old_policies: Path
+    steps: int | None = None
+    truth: Truth = dataclasses.field(default_factory=Truth)
+    quiet: bool = False
+
+    def __post_init__(self) -> None:
+        unknown = [config for config in self.configs if config not in CONFIGS]
+        if unknown:
+            raise InputError(f"no configuration is called {unknown[0]!r}: give paper or default")
+        if self.steps is not None and self.steps < 1000:
+            raise InputError(f"--steps {self.steps}: a log has at least 1000")
+
+
+@dataclass(frozen=True)
+class Group:
+    """Records that share a log: one world, one old policy, one seed."""
+
+    plan: Plan
+    rows: tuple[Row, ...]
+    seed: int
+
+
+def plan_groups(plan: Plan) -> list[Group]:
+    """Rows by world and old policy, for each seed; the seeds in the order given."""
+
+    def key(row: Row) -> tuple[str, str]:
+        return row.world, row.old_policy
+
+    rows = sorted(plan.rows, key=key)
+    together = [tuple(same) for _, same in itertools.groupby(rows, key)]
+    return [Group(plan, rows, seed) for seed in plan.seeds for rows in together]
+
+
+def run_plan(plan: Plan, *, processes: int = 1) -> Iterator[list[Path]]:
+    """Run everything that is not there yet; yields the records of each group as it is done."""
+    for _, paths in map_tasks(run_group, plan_groups(plan), processes=processes):
+        yield paths
+
+
+def run_group(group: Group) -> list[Path]:
+    """Run the missing records of a group, one after the other."""
+    plan = group.plan
+    world = find_world(group.rows[0].world)
+    old_policy = make_old_policy(group.rows[0], world, plan.old_policies, group.seed)
+    name = f"{world.name.replace('/', '_')}-{fingerprint(old_policy)[:12]}-{group.seed}"
+    shared = Shared(plan.out / CACHE / name, world, old_policy, group.seed)
+    log: Log | None = None
+    paths = []
+    for row, config in itertools.product(group.rows, plan.configs):
+        path = record_path(plan.out, row, config, group.seed)
+        settings = describe_settings(plan, row, config, group.seed, world, old_policy)
+        if not is_done(path, settings):
+            log = shared.log(settings["steps"]) if log is None else log
+            record = run_record(plan, row, config, shared, log)
+            write_record(path, {**settings, **record})
+        paths.append(path)
+    return paths
+
+
+def describe_settings(
+    plan: Plan, row: Row, config: str, seed: int, world: World, old_policy: Policy
+) -> dict[str, Any]:
+    """What the record follows from, as plain data."""
+    return {
+        "table": row.table,
+        "row": row.name,
+        "config": config,
+        "seed": seed,
+        "steps": plan.steps or row.paper.data_size,
+        "learner": CONFIGS[config](row).as_json(),
+        "cost": describe_cost(published_cost(row, world)),
+        "old_policy": {"name": row.old_policy, "sha256": fingerprint(old_policy)},
+        "truth": dataclasses.asdict(plan.truth),
+    }
+
+
+def published_cost(row: Row, world: World, *, n: int = 10_000) -> SwitchingCost:
+    """The cost of the published runs: states drawn from the box, two groups of actions."""
+    return TransportCost(
+        row.learning_weight,
+        row.transaction_weight,
+        groups.halves() if world.signature.discrete_actions else groups.sign(0),
+        state_measure=UniformBox(n=n, limit=LARGEST_STATE),
+    )
+
+
+def run_record(plan: Plan, row: Row, config: str, shared: Shared, log: Log) -> dict[str, Any]:
+    """Evaluate, learn, decide, and compare with the truth."""
+    learner = CONFIGS[config](row)
+    report = _Prefixed(f"{row.name} {config} seed {shared.seed}", quiet=plan.quiet)
+    clock = _Clock()
+    old_evaluation = shared.evaluation(log, learner, report)
+    clock.lap("evaluate_old")
+    cost = published_cost(row, shared.world)
+    checkpoint = shared.folder / f"learning-{row.name}-{config}.safetensors"
+    outcome = net_actor_critic(
+        log,
+        shared.old_policy,
+        cost,
+        shared.start(log),
+        learner,
+        seed=shared.seed,
+        old_evaluation=old_evaluation,
+        reporter=report,
+        checkpoint=checkpoint,
+    )
+    if not outcome.complete:
+        raise KeyboardInterrupt
+    clock.lap("learn_and_decide")
+    old_truth = shared.truth(shared.old_policy, plan.truth, learner.discount)
+    new_truth = shared.truth(outcome.new_policy, plan.truth, learner.discount)
+    clock.lap("truth")
+    on_log = dataclasses.replace(cost, state_measure=LogStates()).evaluate(
+        shared.old_policy, outcome.new_policy, log, seed=shared.seed
+    )
+    record = {
+        "old_value": {
+            "returns": shared.log_value(log, learner.discount),
+            "fitted": _fitted(old_evaluation),
+            "true": old_truth,
+        },
+        "new_value": {"estimated": outcome.new_value, "true": new_truth},
+        "switching_cost": {
+            "training": outcome.learned.history[-1].cost if outcome.learned.history else None,
+            "evaluation": outcome.cost.as_json(),
+            "log_states": on_log.as_json(),
+        },
+        "decision": outcome.choice,
+        **compare(outcome, old_truth, new_truth),
+        "stop_reason": outcome.learned.stop_reason,
+        "healthy": outcome.learned.healthy,
+        "epochs": [_brief(epoch) for epoch in outcome.learned.history],
+        "log": {
+            "sha256": log.fingerprint(),
+            "transitions": len(log),
+            "episodes": log.n_episodes,
+        },
+        "new_policy": {"sha256": fingerprint(outcome.new_policy)},
+        "versions": find_versions(),
+        "commit": find_commit(),
+        "seconds": clock.laps,
+    }
+    checkpoint.unlink(missing_ok=True)
+    return record
+
+
+def compare(
+    outcome: Outcome, old_truth: dict[str, Any], new_truth: dict[str, Any]
+) -> dict[str, Any]:
+    """Net values estimated and true, the truth's own decision, and whether it is a tie."""
+    price = outcome.cost.total
+    gain = new_truth["mean"] - price - old_truth["mean"]
+    error = float(np.hypot(old_truth["standard_error"], new_truth["standard_error"]))
+    return {
+        "net_value": {"estimated": outcome.net_value, "true": new_truth["mean"] - price},
+        "improvement": {
+            "estimated": outcome.net_value - outcome.old_value,
+            "true": gain,
+            "standard_error": error,
+        },
+        "truth_decision": "switch" if gain > 0 else "keep",
+        "tie": bool(abs(gain) < 2 * error),
+    }
+
+
+def _fitted(evaluation: Evaluation) -> dict[str, Any]:
+    return {
+        "value": evaluation.value,
+        "per_critic": evaluation.per_critic.tolist(),
+        "settled": bool(evaluation.settled),
+        "healthy": bool(evaluation.healthy),
+        "reason": evaluation.reason,
+    }
+
+
+def _brief(epoch: Any) -> list[float]:
+    """Critic loss, value, cost and net value of an epoch."""
+    return [
+        float(f"{number:.6g}")
+        for number in (epoch.critic_loss, epoch.value, epoch.cost, epoch.net_value)
+    ]
+
+
+class _Clock:
+    """Seconds between laps."""
+
+    def __init__(self) -> None:
+        self.laps: dict[str, float] = {}
+        self._last = time.perf_counter()
+
+    def lap(self, name: str) -> None:
+        now = time.perf_counter()
+        self.laps[name], self._last = round(now - self._last, 1), now
+
+
+class _Prefixed:
+    """Lines of progress that say which record they are about."""
+
+    def __init__(self, prefix: str, *, quiet: bool) -> None:
+        self._prefix = prefix
+        self._report: Any = Silent() if quiet else PlainLines(sys.stderr, interval=30.0)
+
+    def __call__(self, tick: Tick) -> None:
+        self._report(dataclasses.replace(tick, stage=f"{self._prefix}: {tick.stage}"))
+
+
+def parse_seeds(text: str) -> tuple[int, ...]:
+    """Seeds from text such as "4-13" or "4,5,9"."""
+    seeds: list[int] = []
+    for piece in text.split(","):
+        first, dash, last = piece.strip().partition("-")
+        try:
+            low = int(first)
+            high = int(last) if dash else low
+        except ValueError:
+            raise InputError(f"--seeds {text!r:.40}: write 4-13 or 4,5,9") from None
+        if not 0 <= low <= high < 2**20:
+            raise InputError(f"--seeds {text!r:.40}: from a small number to a larger one")
+        seeds += [seed for seed in range(low, high + 1) if seed not in seeds]
+    return tuple(seeds)
+
+
+def check_plan(plan: Plan) -> Sequence[Path]:
+    """The paths of all records of a plan, done or not."""
+    return [
+        record_path(plan.out, row, config, seed)
+        for seed in plan.seeds
+        for row in plan.rows
+        for config in plan.configs
+    ]

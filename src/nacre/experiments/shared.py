@@ -1,0 +1,171 @@
+"""What several records share, made once and kept: logs, old policies' evaluations and truths.
+
+Everything here is a cache: it can be deleted at any time and is made again, the same.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from nacre.decision.algorithm import evaluate_old
+from nacre.errors import InputError
+from nacre.evaluation.fitted import Evaluation, init_critics
+from nacre.evaluation.returns import value_from_returns
+from nacre.evaluation.simulated import simulate_value
+from nacre.experiments.records import read_record, write_record
+from nacre.experiments.tables import RANDOM, Row
+from nacre.learning.checkpoint import read_checkpoint, write_checkpoint
+from nacre.learning.config import LearnerConfig
+from nacre.learning.progress import Reporter
+from nacre.log import Log, read_log, write_log
+from nacre.policies.files import fingerprint, read_policy
+from nacre.policies.policy import MLPPolicy, Policy
+from nacre.worlds.collection import check_policy, collect_log, discard_parts
+from nacre.worlds.simulators import World
+
+TRUTH_SEED = 1_000_000
+"""Truths are simulated with seeds from here on, which no log is collected with."""
+
+
+@dataclass(frozen=True)
+class Truth:
+    """How true values are simulated."""
+
+    episodes: int = 200
+    steps: int = 700
+
+
+def make_old_policy(row: Row, world: World, folder: Path, seed: int) -> Policy:
+    """The old policy of a row: read from the folder, or drawn anew for each seed."""
+    if row.old_policy == RANDOM:
+        # The published networks for discrete actions have no activation after the second layer.
+        activations: Any = ("relu", "identity", "identity")
+        return MLPPolicy.init(
+            jax.random.key(seed),
+            world.signature,
+            activations=activations if world.signature.discrete_actions else None,
+        )
+    path = folder / f"{row.old_policy}.safetensors"
+    if not path.is_file():
+        raise InputError(
+            f"{path}: the old policy of row {row.name} is not there; give its folder with "
+            "--old-policies"
+        )
+    policy = read_policy(path)
+    check_policy(world, policy)
+    if isinstance(policy, MLPPolicy):
+        # The published files do not know the bounds of the observations; the cost draws from them.
+        parts = policy.network, policy.scaling, world.signature, policy.head
+        policy = MLPPolicy(*parts, policy.log_std_bounds)
+    return policy
+
+
+@dataclass(frozen=True)
+class Shared:
+    """The cache of one world, old policy and seed.
+
+    Args:
+        folder: Where it lies.
+        world: The world.
+        old_policy: Its old policy.
+        seed: The seed of the record.
+    """
+
+    folder: Path
+    world: World
+    old_policy: Policy
+    seed: int
+
+    def log(self, n_steps: int) -> Log:
+        """The log of the old policy, collected by the published scheme."""
+        path = self.folder / f"log-{n_steps}.npz"
+        if path.exists():
+            with contextlib.suppress(InputError):
+                return read_log(path)
+        parts = self.folder / f"log-{n_steps}.parts"
+        log = collect_log(self.world, self.old_policy, n_steps, seed=self.seed, parts_folder=parts)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        write_log(log, path)
+        discard_parts(parts)
+        return log
+
+    def evaluation(self, log: Log, config: LearnerConfig, reporter: Reporter) -> Evaluation:
+        """The old policy's offline evaluation, the same for every cost."""
+        described = json.dumps(
+            [log.fingerprint(), config.as_json()["evaluation"], config.discount, self.seed]
+        )
+        identity = hashlib.sha256(described.encode()).hexdigest()
+        path = self.folder / f"evaluation-{identity[:16]}.safetensors"
+        start = self.start(log)
+        like = init_critics(
+            config.evaluation.critics,
+            jax.random.key(0),
+            log,
+            self.old_policy.signature,
+            config.discount,
+        )
+        if path.exists():
+            with contextlib.suppress(InputError):
+                critics, (kept,) = read_checkpoint(path, like, identity)
+                return _as_evaluation(kept, critics)
+        found = evaluate_old(log, self.old_policy, start, config, seed=self.seed, reporter=reporter)
+        write_checkpoint(path, found.critics, identity, [_as_plain(found)])
+        return found
+
+    def start(self, log: Log) -> np.ndarray:
+        """The nominal start, or the log's own where the world has none."""
+        return log.starts if self.world.start is None else self.world.start
+
+    def truth(self, policy: Policy, truth: Truth, discount: float) -> dict[str, Any]:
+        """The simulated value of a policy; the same draws for every policy of this seed."""
+        key = json.dumps([fingerprint(policy), truth.episodes, truth.steps, discount, self.seed])
+        path = self.folder / f"truth-{hashlib.sha256(key.encode()).hexdigest()[:16]}.json"
+        if path.exists():
+            with contextlib.suppress(InputError):
+                return dict(read_record(path)["value"])
+        value = simulate_value(
+            self.world,
+            policy,
+            discount=discount,
+            n_episodes=truth.episodes,
+            n_steps=truth.steps,
+            seed=TRUTH_SEED + self.seed,
+        ).as_json()
+        write_record(path, {"value": value})
+        return value
+
+    def log_value(self, log: Log, discount: float) -> dict[str, Any]:
+        """The old policy's value from its own episodes' returns, the uniform ones left out."""
+        uniform = self.world.uniform_steps
+        own = np.flatnonzero(log.offsets[:-1] >= uniform)
+        kept = log.select(own) if len(own) else log
+        estimate = value_from_returns(kept, discount)
+        return {"mean": estimate.mean, "low": estimate.low, "high": estimate.high}
+
+
+def _as_plain(evaluation: Evaluation) -> dict[str, Any]:
+    return {
+        "value": evaluation.value,
+        "per_critic": evaluation.per_critic.tolist(),
+        "curve": evaluation.curve.tolist(),
+        "member_curves": evaluation.member_curves.tolist(),
+        "losses": evaluation.losses.tolist(),
+        "settled": bool(evaluation.settled),
+        "healthy": bool(evaluation.healthy),
+        "reason": evaluation.reason,
+    }
+
+
+def _as_evaluation(kept: dict[str, Any], critics: Any) -> Evaluation:
+    arrays = {
+        name: np.asarray(kept[name]) for name in ("per_critic", "curve", "member_curves", "losses")
+    }
+    return Evaluation(**(kept | arrays), critics=critics)
