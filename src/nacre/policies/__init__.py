@@ -1,9 +1,13 @@
 """Policies, their action distributions and their files."""
 
+from nacre.policies.blackbox import BlackBox
+from nacre.policies.card import Card
+from nacre.policies.cloning import CloneConfig, CloneMatch, clone_policy
 from nacre.policies.controller import Controller
 from nacre.policies.distributions import (
     ActionDistribution,
     Categorical,
+    ClippedGaussian,
     Deterministic,
     Gaussian,
     Mixture,
@@ -11,28 +15,55 @@ from nacre.policies.distributions import (
     Uniform,
     deterministic_choice,
 )
-from nacre.policies.files import fingerprint, read_policy, read_policy_with_provenance, write_policy
+from nacre.policies.files import (
+    PolicyOptions,
+    fingerprint,
+    read_policy,
+    read_policy_with_provenance,
+    write_policy,
+)
+from nacre.policies.log_cloning import LogCloneReport, clone_log
 from nacre.policies.networks import MLP
 from nacre.policies.policy import MLPPolicy, Policy, Scaling, Signature, TabularPolicy
+from nacre.policies.records import Record, RecordedPolicy, record_policy
+from nacre.policies.rules import RulePolicy
+from nacre.policies.softening import soften
+from nacre.policies.writing import write_card, write_predictor
 
 __all__ = [
     "MLP",
     "ActionDistribution",
+    "BlackBox",
+    "Card",
     "Categorical",
+    "ClippedGaussian",
+    "CloneConfig",
+    "CloneMatch",
     "Controller",
     "Deterministic",
     "Gaussian",
+    "LogCloneReport",
     "MLPPolicy",
     "Mixture",
     "Policy",
+    "PolicyOptions",
+    "Record",
+    "RecordedPolicy",
+    "RulePolicy",
     "Scaling",
     "Signature",
     "SquashedGaussian",
     "TabularPolicy",
     "Uniform",
+    "clone_log",
+    "clone_policy",
     "deterministic_choice",
     "fingerprint",
     "read_policy",
     "read_policy_with_provenance",
+    "record_policy",
+    "soften",
+    "write_card",
     "write_policy",
+    "write_predictor",
 ]

@@ -1,262 +1,208 @@
-"""Policy files: safetensors with a description in the metadata, never a pickle.
-
-Layout: tensors `layers.<i>.weight` (outputs, inputs), `layers.<i>.bias`, optional `scaling.shift`
-and `scaling.scale` (and `scaling.limit`), or `logits` for a table; metadata key `nacre` with one
-JSON document (format, kind, spaces, architecture, provenance).
-"""
+"""Reading policies: whatever people have, by the ending of the file's name or by what it is."""
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
-import json
 import os
-import secrets
+import tomllib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import gymnasium
-import jax.numpy as jnp
-import numpy as np
-import safetensors
-import safetensors.numpy
+import jax
 
 from nacre.errors import InputError
-from nacre.log.spaces import SpaceError, space_from_json, space_to_json
-from nacre.policies.networks import MLP
-from nacre.policies.policy import MLPPolicy, Policy, Scaling, Signature, TabularPolicy
-from nacre.policies.published import PUBLISHED_KINDS, assemble_published
-from nacre.policies.tensors import Tensors, check_tensors, describe_error, stack_layers, take
+from nacre.log import Log
+from nacre.policies.blackbox import BlackBox
+from nacre.policies.callables import wrap_callable
+from nacre.policies.cloning import CloneConfig
+from nacre.policies.columns import read_columns_policy
+from nacre.policies.log_cloning import clone_log
+from nacre.policies.networks import Activation
+from nacre.policies.normalization import read_normalization
+from nacre.policies.onnx_model import read_onnx
+from nacre.policies.policy import Policy, Signature
+from nacre.policies.records import Record, record_policy
+from nacre.policies.rules import build_rule
+from nacre.policies.safetensors_file import fingerprint, read_safetensors
+from nacre.policies.sb3 import StableBaselinesOptions, read_stable_baselines
+from nacre.policies.tensors import describe_error
+from nacre.policies.writing import write_policy
 
-FORMAT = 1
-SUFFIX = ".safetensors"
-LARGEST_FILE = 2**31
+__all__ = [
+    "PolicyOptions",
+    "fingerprint",
+    "read_policy",
+    "read_policy_with_provenance",
+    "write_policy",
+]
+
+KINDS = ".safetensors, .onnx, a Stable-Baselines3 .zip, a rule in .toml, 'columns' or 'clone'"
+_PICKLES = (".pkl", ".pickle", ".pt", ".pth", ".joblib", ".npy", ".npz", ".ckpt")
 
 
-def write_policy(
-    policy: Policy, path: str | os.PathLike[str], provenance: Mapping[str, Any] | None = None
-) -> None:
-    """Write a policy of ours to a `.safetensors` file, whole or not at all.
+@dataclass(frozen=True)
+class PolicyOptions:
+    """What the source of a policy may leave open.
+
+    Attributes:
+        signature: The spaces, for functions, ONNX files and zips that do not say them. The log's if
+            absent.
+        log: The log that belongs to the policy. Policies that can only be asked are recorded at its
+            states; `columns`, `clone` and rules are read from it.
+        outputs: What an ONNX file's outputs or a function's answers are.
+        activation: The activation of a Stable-Baselines3 zip that does not say it.
+        normalization: The npz file with the statistics of a zip's normalised observations.
+        clone: How clones are fitted.
+        seed: Seed of the cloning.
+    """
+
+    signature: Signature | None = None
+    log: Log | None = None
+    outputs: str | Mapping[str, str] | None = None
+    activation: Activation | None = None
+    normalization: str | os.PathLike[str] | None = None
+    clone: CloneConfig | None = None
+    seed: int = 0
+
+    @property
+    def spaces(self) -> Signature | None:
+        """The signature that was given, or the log's."""
+        if self.signature is not None or self.log is None:
+            return self.signature
+        return Signature(self.log.observation_space, self.log.action_space)
+
+
+def read_policy(source: Any, **options: Any) -> Policy:
+    """Read a policy from a file, from a function or object, or from the log.
+
+    Args:
+        source: A path: `.safetensors` of ours or of the published experiments, `.onnx`, a
+            Stable-Baselines3 `.zip`, a rule in `.toml`. The words "columns" (the log's own columns
+            say how the old policy acts) and "clone" (fit one to the log's actions). A function, or
+            an object with `predict`.
+        **options: Fields of `PolicyOptions`.
+
+    Returns:
+        The policy. Those that can only be asked (ONNX, functions) come as a `RecordedPolicy` if the
+        log is given, else as a `BlackBox`.
 
     Raises:
-        InputError: If it has no file form, holds NaN, or the file cannot be written.
+        InputError: If there is no such policy; one line for each problem.
     """
-    path = Path(path)
-    if path.suffix.lower() != SUFFIX:
-        raise InputError(f"{path}: a policy file ends in {SUFFIX}; choose such a name")
-    tensors, description = _describe(policy)
-    _raise_for(path, check_tensors(tensors))
-    try:
-        text = json.dumps(description | {"format": FORMAT, "provenance": dict(provenance or {})})
-    except (TypeError, ValueError, RecursionError) as error:
+    return read_policy_with_provenance(source, **options)[0]
+
+
+def read_policy_with_provenance(source: Any, **options: Any) -> tuple[Policy, dict[str, Any]]:
+    """Read a policy together with where it comes from and how well it was cloned, if it was."""
+    settings = PolicyOptions(**options)
+    if not isinstance(source, str | os.PathLike):
+        return _read_callable(source, settings)
+    if source in ("columns", "clone"):
+        return _read_from_log(str(source), settings)
+    path = Path(source)
+    suffix = path.suffix.lower()
+    if suffix in _PICKLES:
         raise InputError(
-            f"{path}: provenance has no JSON form ({describe_error(error)}); give plain numbers, "
-            "texts, lists and dictionaries"
-        ) from None
-    blob = safetensors.numpy.save(tensors, metadata={"nacre": text})
-    part = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with part.open("xb") as file:
-            file.write(blob)
-        part.replace(path)
-    except OSError as error:
-        raise InputError(
-            f"{path}: cannot be written ({describe_error(error)}); choose another place"
-        ) from None
-    finally:
-        with contextlib.suppress(OSError):
-            part.unlink(missing_ok=True)
-
-
-def read_policy(path: str | os.PathLike[str]) -> Policy:
-    """Read a policy from a `.safetensors` file of ours or of the published experiments.
-
-    Raises:
-        InputError: If there is no such file or it is not a policy; one line for each problem.
-    """
-    return read_policy_with_provenance(path)[0]
-
-
-def read_policy_with_provenance(path: str | os.PathLike[str]) -> tuple[Policy, dict[str, Any]]:
-    """Read a policy together with what its file says about where it comes from."""
-    path = Path(path)
-    tensors, metadata = _open(path)
-    try:
-        if "nacre" in metadata:
-            description = _parse(metadata["nacre"])
-            return _assemble(tensors, description), description["provenance"]
-        if metadata.get("kind") in PUBLISHED_KINDS:
-            return assemble_published(tensors, metadata), {"published": metadata}
-    except InputError as error:
-        _raise_for(path, error.problems)
-    raise InputError(
-        f"{path}: neither a nacre policy nor a published one (metadata kind is "
-        f"{metadata.get('kind')!r:.60}); write it with nacre.write_policy"
-    )
-
-
-def fingerprint(policy: Policy) -> str:
-    """SHA-256 of a policy's tensors, architecture and spaces."""
-    tensors, description = _describe(policy)
-    digest = hashlib.sha256(json.dumps(description, sort_keys=True).encode())
-    for name in sorted(tensors):
-        tensor = tensors[name]
-        digest.update(f"{name} {tensor.dtype} {tensor.shape} ".encode())
-        digest.update(tensor.tobytes())
-    return digest.hexdigest()
-
-
-def _raise_for(path: Path, problems: tuple[str, ...] | list[str]) -> None:
-    if problems:
-        raise InputError([f"{path}: {problem}" for problem in problems]) from None
-
-
-def _open(path: Path) -> tuple[Tensors, dict[str, str]]:
-    """Tensors and metadata of a file, each tensor checked to be finite numbers."""
-    try:
-        _check_file(path)
-        with safetensors.safe_open(path, framework="np") as file:
-            tensors = {name: np.asarray(file.get_tensor(name)) for name in file.keys()}  # noqa: SIM118
-            metadata = dict(file.metadata() or {})
-    except InputError:
-        raise
-    except (safetensors.SafetensorError, OSError, TypeError, ValueError) as error:
-        raise InputError(
-            f"{path}: cannot be read as safetensors ({describe_error(error)}); export the policy "
-            "again"
-        ) from None
-    _raise_for(path, check_tensors(tensors))
-    return tensors, metadata
-
-
-def _check_file(path: Path) -> None:
-    if path.suffix.lower() != SUFFIX:
-        raise InputError(f"{path}: unknown kind of policy file; nacre reads {SUFFIX}")
+            f"{path}: pickles run code when they are read, so nacre never does; export the policy "
+            "to ONNX, or give a function"
+        )
+    if suffix not in (".safetensors", ".onnx", ".zip", ".toml"):
+        raise InputError(f"{path}: unknown kind of policy file; nacre reads {KINDS}")
     if not path.is_file():
         what = "is not a file" if path.exists() else "does not exist"
-        raise InputError(f"{path}: {what}; give the path of a {SUFFIX} policy file")
-    if path.stat().st_size > LARGEST_FILE:
-        raise InputError(f"{path}: larger than 2 GiB; a policy of ours never is")
+        raise InputError(f"{path}: {what}; give the path of a {suffix} policy file")
+    if suffix == ".safetensors":
+        return read_safetensors(path)
+    if suffix == ".zip":
+        return _read_zip(path, settings)
+    if suffix == ".toml":
+        return _read_rule(path, settings)
+    black_box = read_onnx(path, settings.spaces, settings.outputs)
+    return _record(black_box, settings, {"source": "onnx", "form": black_box.form})
 
 
-def _parse(text: str) -> dict[str, Any]:
-    """The description as a dictionary with a provenance, its format checked."""
+def _read_callable(source: Any, options: PolicyOptions) -> tuple[Policy, dict[str, Any]]:
+    if options.spaces is None:
+        raise InputError(
+            "a function does not say its spaces; give signature=nacre.policies.Signature(…) or the "
+            "log"
+        )
+    if not (options.outputs is None or isinstance(options.outputs, str)):
+        raise InputError("outputs of a function are one word, such as outputs='probabilities'")
+    log = options.log
+    name = getattr(source, "__qualname__", type(source).__qualname__)
     try:
-        description = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise InputError(
-            f"its description is not JSON ({describe_error(error)}); export the policy again"
-        ) from None
-    if not isinstance(description, dict) or "format" not in description:
-        raise InputError("its description has no format; export the policy again")
-    if description["format"] != FORMAT:
-        raise InputError(
-            f"policy format {description['format']!r:.60}, this nacre reads format {FORMAT}: "
-            "update nacre or export the policy again"
+        black_box = wrap_callable(
+            source,
+            options.spaces,
+            form=options.outputs,
+            observations=None if log is None else log.observations,
         )
-    provenance = description.setdefault("provenance", {})
-    if not isinstance(provenance, dict):
-        raise InputError(
-            f"its provenance is {provenance!r:.60}, expected an object; export the policy again"
-        )
-    return description
+    except InputError as error:
+        raise InputError([f"policy {name}: {problem}" for problem in error.problems]) from None
+    return _record(black_box, options, {"source": "callable", "form": black_box.form})
 
 
-def _describe(policy: Policy) -> tuple[Tensors, dict[str, Any]]:
-    description: dict[str, Any] = {
-        "observation_space": space_to_json(policy.observation_space),
-        "action_space": space_to_json(policy.action_space),
-    }
-    if isinstance(policy, TabularPolicy):
-        return {"logits": np.array(policy.logits)}, description | {"kind": "tabular"}
-    if not isinstance(policy, MLPPolicy):
-        raise InputError(f"a {type(policy).__name__} has no file form; clone it into a network")
-    tensors = {}
-    for i, (weight, bias) in enumerate(
-        zip(policy.network.weights, policy.network.biases, strict=True)
-    ):
-        tensors[f"layers.{i}.weight"] = np.ascontiguousarray(np.asarray(weight).T)
-        tensors[f"layers.{i}.bias"] = np.array(bias)
-    if policy.scaling is not None:
-        tensors["scaling.shift"] = np.array(policy.scaling.shift)
-        tensors["scaling.scale"] = np.array(policy.scaling.scale)
-        if policy.scaling.limit is not None:
-            tensors["scaling.limit"] = np.array(policy.scaling.limit)
-    return tensors, description | {
-        "kind": "mlp",
-        "head": policy.head,
-        "activations": list(policy.network.activations),
-        "log_std_bounds": list(policy.log_std_bounds),
-    }
+def _read_from_log(word: str, options: PolicyOptions) -> tuple[Policy, dict[str, Any]]:
+    if options.log is None:
+        raise InputError(f"the policy {word!r} is read from the log; give log=…")
+    key = jax.random.key(options.seed)
+    if word == "clone":
+        policy, report = clone_log(options.log, key, options.clone)
+        return policy, {"source": "clone", "report": report.as_json()}
+    return _unpack(read_columns_policy(options.log, key, options.clone), {"source": "columns"})
 
 
-def _assemble(tensors: Tensors, description: Mapping[str, Any]) -> Policy:
-    """The policy that a description and its tensors make, every tensor used."""
-    tensors = dict(tensors)
-    signature = Signature(
-        _space(description, "observation_space"), _space(description, "action_space")
-    )
-    kind = description.get("kind")
-    policy: Policy
-    if kind == "tabular":
-        policy = _assemble_table(tensors, signature)
-    elif kind == "mlp":
-        policy = _assemble_network(tensors, description, signature)
-    else:
-        raise InputError(f"unknown kind of policy {kind!r:.60}; known: mlp, tabular")
-    if tensors:
-        raise InputError(
-            f"tensors {', '.join(map(repr, sorted(tensors)))[:100]} belong to nothing in its "
-            "description; export the policy again"
-        )
-    return policy
-
-
-def _assemble_table(tensors: Tensors, signature: Signature) -> TabularPolicy:
-    logits = take(tensors, "logits")
-    expected = (signature.observation_size, signature.action_size)
-    discrete = isinstance(signature.observation_space, gymnasium.spaces.Discrete)
-    if logits.shape != expected or not discrete or not signature.discrete_actions:
-        raise InputError(
-            f"a table of shape {logits.shape} does not fit its spaces: it needs discrete ones and "
-            f"shape {expected}"
-        )
-    return TabularPolicy(jnp.asarray(logits), signature)
-
-
-def _assemble_network(
-    tensors: Tensors, description: Mapping[str, Any], signature: Signature
-) -> MLPPolicy:
-    activations = description.get("activations")
-    if not isinstance(activations, list) or not all(isinstance(name, str) for name in activations):
-        raise InputError(f"activations {activations!r:.60}: expected a list with one name a layer")
-    layers = [
-        (take(tensors, f"layers.{i}.weight"), take(tensors, f"layers.{i}.bias"))
-        for i in range(len(activations))
-    ]
-    network: MLP = stack_layers(layers, tuple(activations))
+def _read_zip(path: Path, options: PolicyOptions) -> tuple[Policy, dict[str, Any]]:
     scaling = None
-    if "scaling.shift" in tensors or "scaling.scale" in tensors:
-        shift, scale = take(tensors, "scaling.shift"), take(tensors, "scaling.scale")
-        limit = jnp.asarray(take(tensors, "scaling.limit")) if "scaling.limit" in tensors else None
-        scaling = Scaling(jnp.asarray(shift), jnp.asarray(scale), limit)
-    bounds = description.get("log_std_bounds")
-    if not (
-        isinstance(bounds, list)
-        and len(bounds) == 2
-        and all(isinstance(bound, int | float) and abs(bound) < 1e6 for bound in bounds)
-    ):
-        raise InputError(f"log_std_bounds {bounds!r:.60}: expected two numbers")
-    head: Any = description.get("head")
-    policy = MLPPolicy(network, scaling, signature, head, (float(bounds[0]), float(bounds[1])))
-    policy.check()
-    return policy
+    if options.normalization is not None:
+        scaling = read_normalization(Path(options.normalization))
+    given = StableBaselinesOptions(options.signature, options.activation, scaling)
+    return read_stable_baselines(path, given), {"source": "stable-baselines3"}
 
 
-def _space(description: Mapping[str, Any], name: str) -> gymnasium.Space[Any]:
+def _read_rule(path: Path, options: PolicyOptions) -> tuple[Policy, dict[str, Any]]:
+    signature = options.spaces
+    if signature is None:
+        raise InputError(f"{path}: a rule needs the log, whose columns it names; give log=…")
     try:
-        return space_from_json(description.get(name))
-    except SpaceError as error:
-        raise InputError(f"{name}: {describe_error(error)}") from None
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        return build_rule(document, signature, name_observations(signature, options.log)), {
+            "source": "rule"
+        }
+    except InputError as error:
+        raise InputError([f"{path}: {problem}" for problem in error.problems]) from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(
+            f"{path}: cannot be read as TOML ({describe_error(error)}); correct it there"
+        ) from None
+
+
+def name_observations(signature: Signature, log: Log | None) -> tuple[str, ...]:
+    """What the coordinates of an observation are called: as in the log's source, else numbered."""
+    columns = log.provenance.get("columns") if log is not None else None
+    given = columns.get("observation") if isinstance(columns, Mapping) else None
+    discrete = isinstance(signature.observation_space, gymnasium.spaces.Discrete)
+    size = 1 if discrete else signature.observation_size
+    if isinstance(given, list) and len(given) == size:
+        return tuple(map(str, given))
+    stem = given if isinstance(given, str) else "observation"
+    return (stem,) if discrete else tuple(f"{stem}_{i}" for i in range(size))
+
+
+def _record(
+    policy: BlackBox, options: PolicyOptions, provenance: dict[str, Any]
+) -> tuple[Policy, dict[str, Any]]:
+    provenance = provenance | {"identity": policy.identity}
+    if options.log is None:
+        return policy, provenance
+    key = jax.random.key(options.seed)
+    return _unpack(record_policy(policy, options.log, key, config=options.clone), provenance)
+
+
+def _unpack(record: Record, provenance: dict[str, Any]) -> tuple[Policy, dict[str, Any]]:
+    if record.match is not None:
+        provenance = provenance | {"clone_match": record.match.as_json()}
+    return record.policy, provenance

@@ -1,0 +1,143 @@
+"""Act with a nacre policy file: NumPy and safetensors are all it takes.
+
+    from predict import Predictor
+    controller = Predictor("policy.safetensors")
+    action, _ = controller.predict(observation, deterministic=True)
+
+As a command it acts on the rows of standard input, a JSON array each:
+`echo '[0.1, -0.3]' | python predict.py policy.safetensors`.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+import numpy as np
+import safetensors
+
+
+class Predictor:
+    """A policy in memory; drawn actions follow from one seed."""
+
+    def __init__(self, path: str, seed: int = 0) -> None:
+        with safetensors.safe_open(path, framework="np") as file:
+            self._tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            text = (file.metadata() or {}).get("nacre")
+        if text is None:
+            raise ValueError(f"{path}: not a policy file of nacre")
+        self.description = json.loads(text)
+        if self.description.get("format") != 1:
+            raise ValueError(f"{path}: policy format {self.description.get('format')!r}, not 1")
+        self.observation_space = self.description["observation_space"]
+        self.action_space = self.description["action_space"]
+        self.head = self.description.get("head", "categorical")
+        self._random = np.random.default_rng(seed)
+
+    def predict(
+        self,
+        observation: Any,
+        state: Any = None,
+        episode_start: Any = None,
+        deterministic: bool = False,
+    ) -> tuple[Any, Any]:
+        """Return the action for one observation or a batch of rows, and the state as it came."""
+        rows, single = self._as_rows(observation)
+        outputs = self._evaluate(rows)
+        actions = self._mode(outputs) if deterministic else self._draw(outputs)
+        return (actions[0] if single else actions), state
+
+    def parameters(self, observation: Any) -> dict[str, np.ndarray]:
+        """Return what the policy says: probabilities, or location and std, or the action."""
+        rows, single = self._as_rows(observation)
+        outputs = self._evaluate(rows)
+        if self.head in ("categorical", "greedy"):
+            named = {"probabilities": self._probabilities(outputs)}
+        elif self.head == "deterministic":
+            named = {"action": self._mode(outputs)}
+        else:
+            location, std = self._gaussian(outputs)
+            named = {"location": location, "std": std}
+        return {name: values[0] if single else values for name, values in named.items()}
+
+    def _as_rows(self, observation: Any) -> tuple[np.ndarray, bool]:
+        if self.observation_space["type"] == "discrete":
+            rows = np.asarray(observation)
+            n = self.observation_space["n"]
+            if rows.dtype.kind not in "iu" or rows.ndim > 1 or np.any((rows < 0) | (rows >= n)):
+                raise ValueError(f"give whole numbers from 0 to {n - 1}")
+            return np.atleast_1d(rows), rows.ndim == 0
+        rows = np.asarray(observation, np.float32)
+        size = len(self.observation_space["low"])
+        if rows.ndim not in (1, 2) or rows.shape[-1] != size or not np.all(np.isfinite(rows)):
+            raise ValueError(f"give finite numbers of shape ({size},) or (batch, {size})")
+        return np.atleast_2d(rows), rows.ndim == 1
+
+    def _evaluate(self, rows: Any) -> Any:
+        """What the head reads, a row each."""
+        tensors = self._tensors
+        if self.description["kind"] == "tabular":
+            return tensors["logits"][rows]
+        if "scaling.shift" in tensors:
+            rows = (rows - tensors["scaling.shift"]) / tensors["scaling.scale"]
+            if "scaling.limit" in tensors:
+                rows = np.clip(rows, -tensors["scaling.limit"], tensors["scaling.limit"])
+        for i, activation in enumerate(self.description["activations"]):
+            weight, bias = tensors[f"layers.{i}.weight"], tensors[f"layers.{i}.bias"]
+            if i == 0 and self.observation_space["type"] == "discrete":
+                rows = weight.T[rows] + bias
+            else:
+                rows = rows @ weight.T + bias
+            if activation == "relu":
+                rows = np.maximum(rows, 0)
+            elif activation == "tanh":
+                rows = np.tanh(rows)
+        return rows
+
+    def _probabilities(self, outputs: Any) -> Any:
+        if self.head == "greedy":
+            return np.eye(outputs.shape[-1])[np.argmax(outputs, axis=-1)]
+        weights = np.exp(outputs - outputs.max(axis=-1, keepdims=True))
+        return weights / weights.sum(axis=-1, keepdims=True)
+
+    def _gaussian(self, outputs: Any) -> tuple[Any, Any]:
+        location, log_std = np.split(outputs, 2, axis=-1)
+        return location, np.exp(np.clip(log_std, *self.description["log_std_bounds"]))
+
+    def _mode(self, outputs: Any) -> Any:
+        if self.head in ("categorical", "greedy"):
+            return np.argmax(outputs, axis=-1)
+        if self.head == "deterministic":
+            return self._press(outputs)
+        return self._press(self._gaussian(outputs)[0])
+
+    def _draw(self, outputs: Any) -> Any:
+        if self.head in ("greedy", "deterministic"):
+            return self._mode(outputs)
+        if self.head == "categorical":
+            reach = np.cumsum(self._probabilities(outputs), axis=-1)
+            noise = self._random.random((len(outputs), 1)) * reach[:, -1:]
+            return np.argmax(reach > noise, axis=-1)
+        location, std = self._gaussian(outputs)
+        return self._press(location + std * self._random.standard_normal(location.shape))
+
+    def _press(self, values: Any) -> Any:
+        """Into the action space: squashed where the policy squashes, then clipped."""
+        low = np.array(self.action_space["low"], np.float64)
+        high = np.array(self.action_space["high"], np.float64)
+        if self.head == "squashed_gaussian":
+            values = (high + low) / 2 + (high - low) / 2 * np.tanh(values)
+        return np.clip(values, low, high).astype(np.float32)
+
+
+def main(path: str) -> None:
+    """Act on the rows of standard input."""
+    controller = Predictor(path)
+    for line in sys.stdin:
+        action, _ = controller.predict(json.loads(line), deterministic=True)
+        print(json.dumps(action.tolist()), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
