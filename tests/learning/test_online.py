@@ -28,8 +28,8 @@ from nacre.learning.soft_actor_critic import (
     step_soft,
     target_entropy,
 )
+from nacre.policies import fingerprint, read_policy_with_provenance
 from nacre.policies.distributions import Categorical, Deterministic, Gaussian, SquashedGaussian
-from nacre.policies.files import fingerprint, read_policy_with_provenance
 from nacre.policies.policy import Signature
 from nacre.worlds.simulators import World
 
@@ -239,6 +239,13 @@ def test_simulators_are_closed_whatever_happens(monkeypatch):
 def test_impossible_configurations_are_refused(changes, problem):
     with pytest.raises(InputError, match=problem):
         dataclasses.replace(CONFIG, **changes)
+
+
+def test_updates_keep_their_ratio_and_an_epoch_is_ten_episodes_if_not_told():
+    """Rounds of 20 steps at 0.13 updates a step: 2.6 each, 13 in an epoch of 100."""
+    config = dataclasses.replace(CONFIG, epochs=1, epoch_steps=None, updates_per_step=0.13)
+    history = train_online(make_ring(), config).history
+    assert (history[1].steps, history[1].updates) == (100, 13)
 
 
 def test_worlds_that_do_not_fit_are_refused():

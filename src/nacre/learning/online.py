@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,7 +33,7 @@ from nacre.learning.soft_actor_critic import (
     run_round,
     scale_critics,
 )
-from nacre.policies.files import fingerprint, write_policy
+from nacre.policies import fingerprint, write_policy
 from nacre.policies.policy import MLPPolicy
 from nacre.worlds.rollouts import draw_actions, uniform_actions
 from nacre.worlds.simulators import Simulator, World
@@ -237,7 +238,7 @@ class _Epoch:
             choose = draw_actions(state.policy, self._draw_seed)
             for step in range(first, min(first + self._round, self._n_steps)):
                 self._replay.add(self._episodes.act(choose(self._episodes.observations, step)))
-            state, ok = self._learn(state, first)
+            state, ok = self._learn(state, first, step + 1)
             if not ok:
                 return state, False
         return state, True
@@ -261,9 +262,13 @@ class _Epoch:
             seconds=seconds,
         )
 
-    def _learn(self, state: SoftState, first: int) -> tuple[SoftState, bool]:
+    def _learn(self, state: SoftState, first: int, n_steps: int) -> tuple[SoftState, bool]:
+        """A round of updates: those due by now, after so many steps of each simulation."""
         config = self._config
-        n_updates = max(1, round(config.updates_per_step * self._round * self._episodes.n))
+        due = math.floor(config.updates_per_step * n_steps * self._episodes.n + 1e-6)
+        n_updates = due - self._updates
+        if n_updates == 0:
+            return state, True
         batches = self._replay.sample(self._rng, n_updates, config.critics.batch_size)
         state, info, ok = run_round(config, state, batches, jax.random.fold_in(self._key, first))
         self._infos.append(info)
@@ -274,7 +279,7 @@ class _Epoch:
 def _check(world: World, config: OnlineConfig) -> None:
     problems = []
     least = world.side_by_side * world.episode_length
-    if config.epoch_steps < least:
+    if config.epoch_steps is not None and config.epoch_steps < least:
         problems.append(
             f"epoch_steps = {config.epoch_steps}: {world.name} runs {world.side_by_side} episodes "
             f"of up to {world.episode_length} steps at once; give at least {least}"
@@ -292,7 +297,10 @@ def _check(world: World, config: OnlineConfig) -> None:
 
 def _count_steps(world: World, config: OnlineConfig, epoch: int) -> int:
     """Steps of each simulation in an epoch."""
-    wanted = config.epoch_steps if epoch else config.uniform_steps or world.uniform_steps
+    if epoch == 0:
+        wanted = config.uniform_steps or world.uniform_steps
+    else:
+        wanted = config.epoch_steps or max(10, world.side_by_side) * world.episode_length
     return -(-wanted // world.side_by_side)
 
 

@@ -24,7 +24,9 @@ from nacre.policies.policy import MLPPolicy, Signature
 
 
 def _default_critics() -> CriticConfig:
-    return CriticConfig(n_critics=2, layer_norm=True, scale_returns=True)
+    return CriticConfig(
+        n_critics=2, layer_norm=True, scale_returns=True, learning_rate=1e-3, batch_size=128
+    )
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,8 @@ class OnlineConfig:
         entropy_share: The same for discrete actions: share of the entropy of uniform actions.
         uniform_steps: Steps with uniform actions before the first update; the world's own if None.
         epochs: Most epochs after those.
-        epoch_steps: Steps of the world in each epoch, over all simulations.
+        epoch_steps: Steps of the world in each epoch, over all simulations; ten episodes of full
+            length if None.
         round_steps: Steps of the world between two rounds of updates.
         updates_per_step: Updates for each step of the world.
         stop_value: Stop after an epoch with a mean discounted return of at least this.
@@ -60,7 +63,7 @@ class OnlineConfig:
     entropy_share: float = 0.1
     uniform_steps: int | None = None
     epochs: int = 50
-    epoch_steps: int = 20_000
+    epoch_steps: int | None = None
     round_steps: int = 50
     updates_per_step: float = 0.5
     stop_value: float | None = None
@@ -72,11 +75,10 @@ class OnlineConfig:
         for name in ("actor_learning_rate", "temperature_learning_rate", "first_temperature"):
             if not 0.0 < getattr(self, name) < math.inf:
                 problems.append(f"{name} = {getattr(self, name)}: must be positive")
-        for name in ("epochs", "epoch_steps", "round_steps"):
-            if getattr(self, name) < 1:
-                problems.append(f"{name} = {getattr(self, name)}: at least 1 is needed")
-        if self.uniform_steps is not None and self.uniform_steps < 1:
-            problems.append(f"uniform_steps = {self.uniform_steps}: at least 1 is needed")
+        for name in ("epochs", "round_steps", "uniform_steps", "epoch_steps"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                problems.append(f"{name} = {value}: at least 1 is needed")
         if not 0.0 < self.updates_per_step < math.inf:
             problems.append(f"updates_per_step = {self.updates_per_step}: must be positive")
         if not 0.0 <= self.entropy_share <= 1.0:
