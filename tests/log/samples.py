@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from nacre.log import Log
 
-SUFFIXES = (".parquet", ".csv", ".npz", ".arrow")
+SUFFIXES = (".parquet", ".csv", ".npz", ".arrow", ".csv.gz", ".csv.zst")
 
 
 def make_log(

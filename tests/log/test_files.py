@@ -118,7 +118,7 @@ def test_places_that_cannot_be_written(tmp_path: Path) -> None:
         write_log(make_log(), tmp_path / "folder.npz")
     with pytest.raises(InputError, match=r"cannot be written \(No such file"):
         write_log(make_log(), tmp_path / "nowhere" / "log.npz")
-    with pytest.raises(InputError, match=r"'.txt', which is not known.*\.parquet, \.csv, \.arrow"):
+    with pytest.raises(InputError, match=r"'.txt', which is not known.*\.csv, \.csv\.gz"):
         write_log(make_log(), tmp_path / "log.txt")
 
 

@@ -133,7 +133,7 @@ def test_labels_name_the_elements_of_a_space() -> None:
     log = read_log("minari:north/pump-v0", columns={"labels": {"action": [0, 1, 2]}})
     assert log.provenance["labels"] == {"action": [0, 1, 2]}
     np.testing.assert_array_equal(log.actions, read_log("minari:north/pump-v0").actions)
-    with pytest.raises(InputError, match="column 'action', row .: is none of the labels '0', '7'"):
+    with pytest.raises(InputError, match=r"column 'action', row .: is none of the labels '0', '7'"):
         read_log("minari:north/pump-v0", columns={"labels": {"action": [0, 7]}})
 
 

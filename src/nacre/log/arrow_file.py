@@ -61,7 +61,7 @@ def _read_batches(mapped: Any) -> tuple[Any, list[Any]]:
     return reader.schema, [reader.get_batch(i) for i in range(reader.num_record_batches)]
 
 
-def write_file(log: Log, stream: IO[bytes]) -> None:
+def write_file(log: Log, stream: IO[bytes], path: Path) -> None:
     """Write a log as an Arrow file, vectors as lists of fixed size."""
     table = build_table(lay_out(log), {KEY: encode_metadata(log)})
     with pa.ipc.new_file(stream, table.schema) as writer:

@@ -23,6 +23,8 @@ from nacre.log.sources import draft_log
 _FORMATS = {
     ".parquet": "nacre.log.parquet_file",
     ".csv": "nacre.log.csv_file",
+    ".csv.gz": "nacre.log.csv_file",
+    ".csv.zst": "nacre.log.csv_file",
     ".arrow": "nacre.log.arrow_file",
     ".feather": "nacre.log.arrow_file",
     ".npz": "nacre.log.npz_file",
@@ -85,7 +87,7 @@ def write_log(log: Log, path: str | os.PathLike[str]) -> None:
     partial = target.with_name(f".{target.name}.{secrets.token_hex(8)}.partial")
     try:
         with partial.open("xb") as stream:
-            import_module(module).write_file(log, stream)
+            import_module(module).write_file(log, stream, target)
             stream.flush()
             os.fsync(stream.fileno())
         partial.replace(target)
@@ -135,7 +137,8 @@ def _find_source(path: str | os.PathLike[str], problems: Problems) -> tuple[Path
 
 
 def _find_format(path: Path, problems: Problems, formats: dict[str, str]) -> str | None:
-    module = formats.get(path.suffix.lower())
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    module = formats.get("".join(suffixes[-2:])) or formats.get("".join(suffixes[-1:]))
     if module is None:
         problems.add(
             f"has the suffix {path.suffix!r}, which is not known",

@@ -174,7 +174,7 @@ def estimate_bytes(path: Path) -> int:
         return sum(info.file_size for info in archive.infolist())
 
 
-def write_file(log: Log, stream: IO[bytes]) -> None:
+def write_file(log: Log, stream: IO[bytes], path: Path) -> None:
     """Write a log as an uncompressed archive of one array a column."""
     check_names(log, "/\\:", KEY)
     arrays = {**lay_out(log), KEY: np.array(encode_metadata(log))}

@@ -60,7 +60,7 @@ def estimate_bytes(path: Path) -> int:
     return sum(4 * group.column(j).num_values for group in groups for j in range(group.num_columns))
 
 
-def write_file(log: Log, stream: IO[bytes]) -> None:
+def write_file(log: Log, stream: IO[bytes], path: Path) -> None:
     """Write a log as Parquet, vectors as lists of fixed size."""
     table = build_table(lay_out(log), {KEY: encode_metadata(log)})
     pq.write_table(table, stream, row_group_size=_GROUP_ROWS, compression="zstd")

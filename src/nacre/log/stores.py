@@ -64,9 +64,13 @@ class MappedStore:
         """Return an array mapped from a new file; the file takes room as it is filled."""
         if 0 in shape:
             return np.empty(shape, dtype)
-        self._count += 1
-        path = self._directory / f"{self._count}.npy"
+        path = self.new_file(".npy")
         return npy.open_memmap(path, mode="w+", dtype=np.dtype(dtype), shape=shape)
+
+    def new_file(self, suffix: str) -> Path:
+        """Return the name of a file that is not there yet."""
+        self._count += 1
+        return self._directory / f"{self._count}{suffix}"
 
     def keep(self, values: NDArray[Any]) -> NDArray[Any]:
         """Return `values` mapped from a file, where they are not yet."""
