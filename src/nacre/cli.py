@@ -203,6 +203,12 @@ def reproduce(
     ] = None,
     processes: Annotated[int, typer.Option("--processes", min=1, help="Processes to use.")] = 1,
     out: Annotated[Path, typer.Option("--out", help="Folder of the records.")] = Path("results"),
+    summary: Annotated[
+        bool, typer.Option("--summary", help="Run nothing; print the table from the records.")
+    ] = False,
+    docs: Annotated[
+        Path | None, typer.Option("--docs", help="With --summary: folder to write results.md to.")
+    ] = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -215,8 +221,12 @@ def reproduce(
     from nacre.experiments import find_rows
     from nacre.experiments.run import Plan, check_plan, parse_seeds, run_plan
 
+    chosen = find_rows(table, [name.strip() for name in rows.split(",") if name.strip()])
+    if summary:
+        console.print_results(table, out, docs, as_json=as_json)
+        return
     plan = Plan(
-        tuple(find_rows(table, [name.strip() for name in rows.split(",") if name.strip()])),
+        tuple(chosen),
         tuple(name.strip() for name in config.split(",")),
         parse_seeds(seeds),
         out,

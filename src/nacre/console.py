@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from nacre.costs import CostBreakdown, LogStates, SwitchingCost
+from nacre.errors import InputError
 from nacre.log import Log, Problem
 from nacre.log.problems import show_path
 from nacre.log.spaces import space_to_json
@@ -21,7 +22,7 @@ WIDEST_MATRIX = 6
 LONGEST_LIST = 12
 
 
-def print_json(document: Mapping[str, Any]) -> None:
+def print_json(document: Mapping[str, Any] | Sequence[Any]) -> None:
     """Print one JSON document; NaN and infinity have no place in it."""
     sys.stdout.write(json.dumps(document, indent=2, allow_nan=False) + "\n")
 
@@ -185,3 +186,27 @@ def _table(*headings: str) -> Table:
     for i, heading in enumerate(headings):
         table.add_column(heading, justify="left" if i == 0 else "right", overflow="fold")
     return table
+
+
+def print_results(table: str, out: Path, docs: Path | None, *, as_json: bool) -> None:
+    """Print one of the paper's tables from its records; write the page of results beside it."""
+    from nacre.experiments.pages import write_page
+    from nacre.experiments.summary import HEADER, summarise, tabulate
+
+    summaries = summarise(table, out)
+    if not summaries:
+        raise InputError(f"{out / table}: no records there; run nacre reproduce {table} first")
+    if docs is None and Path("docs").is_dir():
+        docs = Path("docs")
+    written = [] if docs is None else write_page(out, docs)
+    if as_json:
+        print_json([summary.as_json() for summary in summaries])
+        return
+    shown = Table(box=None)
+    for name in HEADER:
+        shown.add_column(name, no_wrap=True)
+    for cells in tabulate(summaries):
+        shown.add_row(*cells)
+    _console().print(shown)
+    for path in written:
+        sys.stderr.write(f"written: {path}\n")

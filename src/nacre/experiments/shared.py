@@ -26,7 +26,8 @@ from nacre.learning.checkpoint import read_checkpoint, write_checkpoint
 from nacre.learning.config import LearnerConfig
 from nacre.learning.progress import Reporter
 from nacre.log import Log, read_log, write_log
-from nacre.policies.files import fingerprint, read_policy
+from nacre.policies import read_policy
+from nacre.policies.files import fingerprint
 from nacre.policies.policy import MLPPolicy, Policy
 from nacre.worlds.collection import check_policy, collect_log, discard_parts
 from nacre.worlds.simulators import World

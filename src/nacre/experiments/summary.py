@@ -1,0 +1,157 @@
+"""The paper's tables again, from the records: published figures beside ours."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from nacre.experiments.records import read_record, record_path
+from nacre.experiments.tables import TABLES, Published, Row
+
+CONFIGS = ("paper", "default")
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A row of a table for one configuration, over the seeds that have a record.
+
+    Improvements are true net improvements of the candidate by simulation: its value minus the
+    switching cost minus the old policy's value. The responsible rate is the share of decisions that
+    agree with the truth's, ties left out; None if there are only ties.
+    """
+
+    row: Row
+    config: str
+    seeds: tuple[int, ...]
+    improvements: tuple[float, ...]
+    estimated: tuple[float, ...]
+    decisions: tuple[str, ...]
+    truths: tuple[str, ...]
+    ties: tuple[bool, ...]
+
+    @classmethod
+    def from_records(cls, row: Row, config: str, records: Sequence[dict[str, Any]]) -> Summary:
+        """Gather what the records of a row say."""
+        return cls(
+            row,
+            config,
+            tuple(record["seed"] for record in records),
+            tuple(record["improvement"]["true"] for record in records),
+            tuple(record["improvement"]["estimated"] for record in records),
+            tuple(record["decision"] for record in records),
+            tuple(record["truth_decision"] for record in records),
+            tuple(record["tie"] for record in records),
+        )
+
+    @property
+    def switch_proportion(self) -> float:
+        """Share of runs that advise to switch."""
+        return float(np.mean([decision == "switch" for decision in self.decisions]))
+
+    @property
+    def responsible_rate(self) -> float | None:
+        """Share of decisions that agree with the truth's, ties left out."""
+        judged = [
+            decision == truth
+            for decision, truth, tie in zip(self.decisions, self.truths, self.ties, strict=True)
+            if not tie
+        ]
+        return float(np.mean(judged)) if judged else None
+
+    @property
+    def wrong_switches(self) -> int:
+        """Switches whose true net gain is negative, ties included."""
+        return sum(
+            decision == "switch" and gain < 0
+            for decision, gain in zip(self.decisions, self.improvements, strict=True)
+        )
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """95 % interval of the mean improvement, by Student's t; None for a single seed."""
+        n = len(self.improvements)
+        if n < 2:
+            return None
+        half = stats.t.ppf(0.975, n - 1) * np.std(self.improvements, ddof=1) / math.sqrt(n)
+        mean = float(np.mean(self.improvements))
+        return mean - float(half), mean + float(half)
+
+    def as_json(self) -> dict[str, Any]:
+        """The interface of `--summary --json`."""
+        spread = float(np.std(self.improvements, ddof=1)) if len(self.seeds) > 1 else None
+        return {
+            "table": self.row.table,
+            "row": self.row.name,
+            "config": self.config,
+            "seeds": list(self.seeds),
+            "improvement_mean": float(np.mean(self.improvements)),
+            "improvement_std": spread,
+            "improvement_interval": self.interval,
+            "estimated_improvement_mean": float(np.mean(self.estimated)),
+            "switch_proportion": self.switch_proportion,
+            "responsible_rate": self.responsible_rate,
+            "ties": sum(self.ties),
+            "wrong_switches": self.wrong_switches,
+            "published": vars(self.row.published),
+        }
+
+
+def summarise(table: str, out: Path) -> list[Summary]:
+    """One summary for each row and configuration of a table that has records."""
+    found = []
+    for row in TABLES[table]:
+        for config in CONFIGS:
+            folder = record_path(out, row, config, 0).parent
+            paths = sorted(folder.glob("seed-*.json"))
+            if paths:
+                records = [read_record(path) for path in paths]
+                found.append(Summary.from_records(row, config, records))
+    return found
+
+
+HEADER = ("row", "configuration", "seeds", "improvement", "estimated", "switch", "responsible")
+
+
+def tabulate(summaries: Sequence[Summary]) -> list[list[str]]:
+    """Rows of text: for each row of the table the published figures, then ours."""
+    lines: list[list[str]] = []
+    last = ""
+    for summary in summaries:
+        if summary.row.name != last:
+            lines.append([summary.row.name, "published", *_published(summary.row.published)])
+            last = summary.row.name
+        lines.append(["", f"ours, {summary.config}", *_ours(summary)])
+    return lines
+
+
+def _published(figures: Published) -> list[str]:
+    mean, spread = figures.improvement_mean, figures.improvement_std
+    improvement = "" if mean is None else f"{mean:.1f} ± {spread:.1f}"
+    switch, responsible = figures.switch_proportion, figures.responsible_rate
+    return ["10", improvement, "", f"{switch:.0%}", f"{responsible:.0%}"]
+
+
+def _ours(summary: Summary) -> list[str]:
+    plain = summary.as_json()
+    improvement = f"{plain['improvement_mean']:.1f}"
+    if summary.interval is not None:
+        low, high = summary.interval
+        improvement += f" ± {plain['improvement_std']:.1f} [{low:.1f}, {high:.1f}]"
+    rate = summary.responsible_rate
+    responsible = "all ties" if rate is None else f"{rate:.0%}"
+    ties = plain["ties"]
+    if ties and rate is not None:
+        responsible += f" ({ties} {'tie' if ties == 1 else 'ties'})"
+    return [
+        str(len(summary.seeds)),
+        improvement,
+        f"{plain['estimated_improvement_mean']:.1f}",
+        f"{summary.switch_proportion:.0%}",
+        responsible,
+    ]
