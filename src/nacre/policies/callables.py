@@ -9,7 +9,7 @@ import gymnasium
 import numpy as np
 
 from nacre.errors import InputError
-from nacre.policies.answers import FORMS, Answers, find_form, head_outputs
+from nacre.policies.answers import FORMS, Answers, find_form, find_head, head_outputs
 from nacre.policies.blackbox import BlackBox
 from nacre.policies.policy import Signature
 from nacre.policies.tensors import describe_error
@@ -42,25 +42,24 @@ def wrap_callable(
     Raises:
         InputError: If it does not answer, answers at random, or in no form that is known.
     """
-    ask_one = _find_function(source)
+    function = _find_function(source)
     probes = _find_probes(signature, observations)
-    batched = _answers_batches(ask_one, probes, signature, form)
-    first = _name_answer(_call(ask_one, probes[0]), signature, form)
-    found = form or find_form(set(first))
-    if found not in FORMS:
-        raise InputError(
-            f"answers {', '.join(sorted(first)) or 'nothing'}; expected one of {', '.join(FORMS)}"
-        )
+    batched = _answers_batches(function, probes, signature, form)
 
     def ask(rows: np.ndarray) -> Answers:
         if batched:
-            return _name_answer(_call(ask_one, rows), signature, form, batch=True)
-        answers = [_name_answer(_call(ask_one, row), signature, form) for row in rows]
-        return {
-            name: np.stack([np.asarray(answer[name]) for answer in answers]) for name in answers[0]
-        }
+            return _name_answer(_call(function, rows), signature, form, batch=True)
+        answers = [_name_answer(_call(function, row), signature, form) for row in rows]
+        return {name: _as_array([answer.get(name) for answer in answers]) for name in answers[0]}
 
     answers = ask(probes)
+    found = form or find_form(set(answers))
+    if found not in FORMS or not set(FORMS[found]) <= {*answers, *_alias(answers)}:
+        raise InputError(
+            f"answers {', '.join(sorted(answers)) or 'nothing':.60}; expected one of "
+            f"{', '.join(FORMS)}"
+        )
+    find_head(found, signature)
     head_outputs(found, answers, signature, len(probes))
     again = ask(probes)
     if any(not np.array_equal(answers[name], again[name]) for name in answers):
@@ -69,6 +68,10 @@ def wrap_callable(
             "answer with probabilities, or with mean and std, instead"
         )
     return BlackBox(ask, signature, found, _identify(source))
+
+
+def _alias(answers: Answers) -> tuple[str, ...]:
+    return ("std",) if "log_std" in answers else ()
 
 
 def _find_function(source: Any) -> Callable[[Any], Any]:
@@ -115,11 +118,11 @@ def _name_answer(
 ) -> dict[str, np.ndarray]:
     """An answer as arrays by name."""
     if isinstance(answer, Mapping):
-        named = {str(name): np.asarray(value) for name, value in answer.items()}
+        named = {str(name): _as_array(value) for name, value in answer.items()}
     elif isinstance(answer, tuple) and len(answer) == 2:
         named = _name_pair(answer, form)
     else:
-        value = np.asarray(answer)
+        value = _as_array(answer)
         wide = value.ndim == (2 if batch else 1) and value.shape[-1] == signature.action_size
         guess = "probabilities" if signature.discrete_actions and wide else "action"
         named = {form if form in FORMS and len(FORMS[form]) == 1 else guess: value}
@@ -131,11 +134,18 @@ def _name_answer(
 def _name_pair(answer: tuple[Any, Any], form: str | None) -> dict[str, np.ndarray]:
     first, second = answer
     if form in ("mean_std", "squashed"):
-        return dict(zip(FORMS[form], map(np.asarray, answer), strict=True))
+        return dict(zip(FORMS[form], map(_as_array, answer), strict=True))
     # Policies of simulators return the action and their memory, which is nothing or a tuple.
     if form == "action" or second is None or isinstance(second, tuple):
-        return {"action": np.asarray(first)}
-    return {"mean": np.asarray(first), "std": np.asarray(second)}
+        return {"action": _as_array(first)}
+    return {"mean": _as_array(first), "std": _as_array(second)}
+
+
+def _as_array(value: Any) -> np.ndarray:
+    try:
+        return np.asarray(value)
+    except ValueError:
+        raise InputError(f"answers {value!r:.60}, whose parts differ in length") from None
 
 
 def _pad(probabilities: np.ndarray, size: int) -> np.ndarray:

@@ -9,6 +9,7 @@ other name, and every instruction beyond those that PyTorch writes, ends the rea
 from __future__ import annotations
 
 import pickletools
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -63,8 +64,11 @@ def read_plain(
     """
     reader = _Reader(constructors, inert, persistent)
     try:
-        for count, (opcode, argument, _) in enumerate(pickletools.genops(content)):
-            _find_step(opcode.name, count)(reader, argument)
+        with warnings.catch_warnings():
+            # Damaged names may hold escapes that Python is about to give up.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            for count, (opcode, argument, _) in enumerate(pickletools.genops(content)):
+                _find_step(opcode.name, count)(reader, argument)
         return reader.finish()
     except InputError:
         raise
