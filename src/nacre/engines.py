@@ -42,8 +42,13 @@ def map_tasks(
             done, _ = wait(waiting, return_when=FIRST_COMPLETED)
             for future in done:
                 yield waiting.pop(future), future.result()
+    except BaseException:
+        # Tasks take hours: whoever fails or is interrupted does not wait for the others.
+        for process in list((pool._processes or {}).values()):
+            process.terminate()
+        raise
     finally:
-        pool.shutdown(wait=False, cancel_futures=True)
+        pool.shutdown(wait=True, cancel_futures=True)
 
 
 def _settle(places: Any) -> None:

@@ -185,7 +185,10 @@ def critic_loss(
     """Σ over members of the mean squared error (J_{Q_N,i}), in units of the critics' spread."""
     values = critics.values_at(batch.observations, batch.actions)
     errors = (values - targets) / jax.lax.stop_gradient(critics.spread)
-    losses = jnp.mean(errors**2, axis=-1)
+    squares = errors**2
+    if batch.resampling is not None:
+        squares = squares * batch.resampling
+    losses = jnp.mean(squares, axis=-1)
     return jnp.sum(losses), (jnp.mean(losses), jnp.mean(values))
 
 

@@ -48,6 +48,8 @@ class EvaluationConfig:
         n_actions: Actions drawn for the value at the start, over all start states together.
         averaged: Read values off the target networks, which average over steps, instead of the
             online ones.
+        bootstrap: Let each critic see its own resample of the episodes, so that the members' spread
+            tells how much the estimate owes to chance.
         settled_tolerance: The estimate has settled when its last two fifths moved by no more than
             this share of the range it has covered plus its own size.
     """
@@ -59,6 +61,7 @@ class EvaluationConfig:
     combine: Combine = "min"
     n_actions: int = 10_000
     averaged: bool = False
+    bootstrap: bool = False
     settled_tolerance: float = 0.02
 
     def __post_init__(self) -> None:
@@ -140,7 +143,10 @@ def evaluate_policy(
         raise InputError(f"discount = {discount}: must lie in [0, 1)")
     init_key, prefit_key, epoch_key, read_key = jax.random.split(jax.random.key(seed), 4)
     start = as_rows(start, policy.signature)
-    transitions = Transitions.from_log(log, discount=discount)
+    resampling = None
+    if config.bootstrap:
+        resampling = draw_resampling(log.n_episodes, config.critics.n_critics, seed)
+    transitions = Transitions.from_log(log, discount=discount, resampling=resampling)
     largest = largest_believable(log, discount)
 
     def read(state: CriticState) -> Reading:
@@ -183,6 +189,14 @@ def evaluate_policy(
         broken or "all epochs done",
         last.critics,
     )
+
+
+def draw_resampling(n_episodes: int, n_members: int, seed: int) -> np.ndarray:
+    """(E, M) how often each member sees each episode, of mean one for every member."""
+    counts = np.random.default_rng(seed).multinomial(
+        n_episodes, np.full(n_episodes, 1.0 / n_episodes), size=n_members
+    )
+    return counts.T.astype(np.float32)
 
 
 class Reading(NamedTuple):

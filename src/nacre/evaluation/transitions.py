@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -12,7 +14,11 @@ from nacre.log import Log
 
 
 class Batch(eqx.Module):
-    """Rows (s, a, r, s', terminated) and how much each state counts for the actor."""
+    """Rows (s, a, r, s', terminated) and how much each state counts for the actor.
+
+    `resampling`, if there, is how often each critic of an ensemble sees each row: a bootstrap over
+    episodes.
+    """
 
     observations: Array
     actions: Array
@@ -20,6 +26,7 @@ class Batch(eqx.Module):
     next_observations: Array
     terminated: Float[Array, " rows"]
     weights: Float[Array, " rows"]
+    resampling: Float[Array, "members rows"] | None = None
 
 
 class Transitions(eqx.Module):
@@ -35,10 +42,17 @@ class Transitions(eqx.Module):
     rows: Batch
     starts: Array
     discounted_length: Float[Array, ""]
+    episodes: Int[Array, " rows"] | None = None
+    resampling: Float[Array, "episodes members"] | None = None
 
     @classmethod
     def from_log(
-        cls, log: Log, *, discount: float = 0.99, discounted_states: bool = False
+        cls,
+        log: Log,
+        *,
+        discount: float = 0.99,
+        discounted_states: bool = False,
+        resampling: np.ndarray | None = None,
     ) -> Transitions:
         """Copy a log to the device.
 
@@ -47,6 +61,7 @@ class Transitions(eqx.Module):
             discount: γ.
             discounted_states: Let states weigh γ^t, t steps into their episode, scaled to mean one:
                 the states as the discounted value sees them.
+            resampling: (E, M) how often each critic sees each episode; once if not given.
         """
         lengths = np.diff(log.offsets)
         steps = np.arange(len(log)) - np.repeat(log.offsets[:-1], lengths)
@@ -63,6 +78,8 @@ class Transitions(eqx.Module):
             ),
             jnp.asarray(log.starts),
             jnp.asarray(seen.sum() / log.n_episodes, jnp.float32),
+            None if resampling is None else jnp.asarray(log.episode_ids, jnp.int32),
+            None if resampling is None else jnp.asarray(resampling, jnp.float32),
         )
 
     def __len__(self) -> int:
@@ -79,4 +96,6 @@ class Transitions(eqx.Module):
     def take(self, rows: Int[Array, " rows"]) -> Batch:
         """Given rows."""
         batch: Batch = jax.tree.map(lambda column: column[rows], self.rows)
-        return batch
+        if self.resampling is None or self.episodes is None:
+            return batch
+        return dataclasses.replace(batch, resampling=self.resampling[self.episodes[rows]].T)

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import secrets
 import shutil
+import zipfile
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -76,6 +78,8 @@ def collect_log(
         raise InputError(f"{n_steps} steps: give at least 1")
     check_policy(world, policy)
     uniform = world.uniform_steps if uniform_steps is None else uniform_steps
+    if uniform < 0:
+        raise InputError(f"{uniform} uniform steps: give 0 or more")
     parts = plan_parts(world, n_steps, uniform)
     identity = {
         "world": world.name,
@@ -167,7 +171,10 @@ def _open_folder(folder: Path, identity: dict[str, Any]) -> None:
                 f"{folder}: holds parts of another collection; delete it or choose another place"
             )
         folder.mkdir(parents=True, exist_ok=True)
-        manifest.write_text(text)
+        # Whole or not at all: a run can be killed right here and must still go on.
+        partial = manifest.with_name(f".{manifest.name}.partial")
+        partial.write_text(text)
+        partial.replace(manifest)
     except OSError as error:
         raise InputError(f"{folder}: cannot be used ({error.strerror}); choose another") from None
 
@@ -178,7 +185,7 @@ def _part_file(folder: Path, part: Part) -> Path:
 
 
 def _write_part(path: Path, columns: Columns) -> None:
-    partial = path.with_name(f".{path.name}.partial")
+    partial = path.with_name(f".{path.name}.{secrets.token_hex(6)}.partial")
     with partial.open("wb") as stream:
         np.savez(stream, **columns)  # type: ignore[arg-type]
     partial.replace(path)
@@ -189,7 +196,7 @@ def _read_part(folder: Path, part: Part) -> Columns:
     try:
         with np.load(path, allow_pickle=False) as archive:
             columns = {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
         raise InputError(f"{path}: damaged ({error}); delete it and collect again") from None
     if len(columns.get("rewards", ())) != part.rows:
         raise InputError(f"{path}: does not hold {part.rows} rows; delete it and collect again")
