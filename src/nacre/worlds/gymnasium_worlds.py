@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import gymnasium
@@ -11,22 +12,31 @@ from numpy.typing import NDArray
 
 from nacre.errors import InputError
 from nacre.policies.policy import Signature
-from nacre.worlds.simulators import World, require
+from nacre.worlds.simulators import View, World, require
 
 EPISODE_LENGTH = 1000
 UNIFORM_STEPS = 10_000
 SIDE_BY_SIDE = 10
 MUJOCO = "mujoco"
+RENDER_MODES: dict[View | None, str | None] = {
+    None: None,
+    "picture": "rgb_array",
+    "window": "human",
+}
+PICTURE_SECONDS = 0.04
+"""Between two pictures of a robot, at least."""
 
 
 class GymnasiumSimulator:
     """One environment without Gymnasium's wrappers: cutting and seeding are the collector's."""
 
-    def __init__(self, name: str, *, drawn: bool = False) -> None:
-        self.environment = _make(name, "rgb_array" if drawn else None)
+    def __init__(self, name: str, *, view: View | None = None) -> None:
+        self.environment = _make(name, RENDER_MODES[view])
         space = self.environment.action_space
         self._choose = int if isinstance(space, gymnasium.spaces.Discrete) else np.asarray
         self._box = isinstance(self.environment.observation_space, gymnasium.spaces.Box)
+        self._see: Callable[[], None] | None = None
+        self._every, self._age = 1, 0
 
     def reset(self, seed: int, *, nominal: bool = False) -> NDArray[Any]:
         """Start an episode at a drawn state, or at the model's own position at rest."""
@@ -38,11 +48,18 @@ class GymnasiumSimulator:
                 )
             self.environment.set_state(self.environment.init_qpos, self.environment.init_qvel)
             observation = self.environment._get_obs()
+        if self._see is not None:
+            self._age = 0
+            self._see()
         return self._observe(observation)
 
     def step(self, action: Any) -> tuple[NDArray[Any], float, bool]:
         """Act once."""
         observation, reward, terminated, _, _ = self.environment.step(self._choose(action))
+        if self._see is not None:
+            self._age += 1
+            if self._age % self._every == 0 or terminated:
+                self._see()
         return self._observe(observation), float(reward), bool(terminated)
 
     def draw(self) -> NDArray[np.uint8]:
@@ -50,6 +67,13 @@ class GymnasiumSimulator:
         from nacre.worlds.pictures import draw_robot
 
         return draw_robot(self.environment)
+
+    def watch(self, see: Callable[[], None]) -> float:
+        """Call `see` after every reset and every few steps from now on."""
+        rate = self.environment.metadata.get("render_fps") or 1 / PICTURE_SECONDS
+        self._see = see
+        self._every = max(round(rate * PICTURE_SECONDS), 1)
+        return float(self._every / rate)
 
     def close(self) -> None:
         """End the simulation."""
@@ -66,19 +90,7 @@ def describe_gymnasium(name: str) -> World:
     simulator = GymnasiumSimulator(name)
     environment = simulator.environment
     try:
-        for what, space in (
-            ("observations", environment.observation_space),
-            ("actions", environment.action_space),
-        ):
-            known = isinstance(space, gymnasium.spaces.Discrete) or (
-                isinstance(space, gymnasium.spaces.Box) and len(space.shape) == 1
-            )
-            if not known:
-                raise InputError(
-                    f"{name}: its {what} are {space}; worlds with vectors (Box) or numbers "
-                    "(Discrete) can be used"
-                )
-        signature = Signature(_as_float32(environment.observation_space), environment.action_space)
+        signature = _describe_spaces(name, environment)
         start = simulator.reset(0, nominal=True) if _is_mujoco(environment) else None
     finally:
         simulator.close()
@@ -86,10 +98,17 @@ def describe_gymnasium(name: str) -> World:
     return World(name, signature, start, limit, UNIFORM_STEPS, SIDE_BY_SIDE)
 
 
+def _describe_spaces(name: str, environment: Any) -> Signature:
+    try:
+        return Signature(environment.observation_space, environment.action_space)
+    except InputError as error:
+        raise InputError([f"{name}: its {problem}" for problem in error.problems]) from None
+
+
 def _make(name: str, render_mode: str | None) -> Any:
     try:
         spec = gymnasium.spec(name)
-    except gymnasium.error.Error:
+    except (gymnasium.error.Error, ImportError):
         raise InputError(
             f"no world is called {name!r:.80}: give traffic, a SUMO network *.net.xml, or a "
             "Gymnasium id such as Hopper-v4"
@@ -108,10 +127,3 @@ def _make(name: str, render_mode: str | None) -> Any:
 
 def _is_mujoco(environment: Any) -> bool:
     return hasattr(environment, "init_qpos") and hasattr(environment, "set_state")
-
-
-def _as_float32(space: gymnasium.Space[Any]) -> gymnasium.Space[Any]:
-    if not isinstance(space, gymnasium.spaces.Box):
-        return space
-    low, high = space.low.astype(np.float32), space.high.astype(np.float32)
-    return gymnasium.spaces.Box(low, high, dtype=np.float32)

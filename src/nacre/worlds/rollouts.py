@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Array
 from numpy.typing import NDArray
 
+from nacre.errors import InputError
 from nacre.policies.policy import Policy, Signature
 from nacre.worlds.simulators import Simulator
 
@@ -47,6 +48,10 @@ def uniform_actions(signature: Signature, seed: int) -> Chooser:
     """Act uniformly at random in the action space."""
     rng = np.random.default_rng(seed)
     space: Any = signature.action_space
+    if not (signature.discrete_actions or space.is_bounded("both")):
+        raise InputError(
+            f"actions in {space} cannot be drawn uniformly: collect with no uniform steps"
+        )
 
     def choose(observations: NDArray[Any], step: int) -> NDArray[Any]:
         if signature.discrete_actions:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from types import ModuleType
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,9 @@ from nacre.policies.policy import Signature
 
 TRAFFIC = "traffic"
 NETWORK_SUFFIX = ".net.xml"
+
+View = Literal["picture", "window"]
+"""How a simulation is looked at: by `Simulator.draw`, or in the simulator's own viewer."""
 
 
 class Simulator(Protocol):
@@ -34,6 +37,9 @@ class Simulator(Protocol):
 
     def draw(self) -> NDArray[np.uint8]:
         """A picture (height, width, 3) of the present moment."""
+
+    def watch(self, see: Callable[[], None]) -> float:
+        """Call `see` at every moment that deserves a picture; the seconds to show each."""
 
     def close(self) -> None:
         """End the simulation."""
@@ -60,15 +66,15 @@ class World:
     uniform_steps: int
     side_by_side: int
 
-    def make(self) -> Simulator:
-        """A simulator of this world, not yet reset."""
+    def make(self, *, view: View | None = None) -> Simulator:
+        """A simulator of this world, not yet reset, to be looked at or not."""
         if is_traffic(self.name):
             from nacre.worlds.traffic import TrafficSimulator
 
-            return TrafficSimulator(self.name)
+            return TrafficSimulator(self.name, view=view)
         from nacre.worlds.gymnasium_worlds import GymnasiumSimulator
 
-        return GymnasiumSimulator(self.name)
+        return GymnasiumSimulator(self.name, view=view)
 
 
 def find_world(name: str) -> World:

@@ -1,0 +1,249 @@
+"""A policy at work: in the simulator's own window, or as an animated picture in a file."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import secrets
+import sys
+import zlib
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from nacre.errors import InputError
+from nacre.policies.policy import Policy
+from nacre.worlds.collection import check_policy
+from nacre.worlds.rollouts import draw_actions, run_steps
+from nacre.worlds.simulators import Simulator, World, is_traffic, require
+
+FORMATS = {".gif": "GIF", ".png": "PNG", ".apng": "PNG", ".webp": "WEBP"}
+VIDEO = ".mp4"
+COLOURS = 64
+"""Of a GIF, which has one palette for all its pictures."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What was to be seen: the steps, the episodes they made, the sum of their rewards.
+
+    `path` is None after a window.
+    """
+
+    steps: int
+    episodes: int
+    total_reward: float
+    path: Path | None
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain numbers for a record."""
+        return {
+            "steps": self.steps,
+            "episodes": self.episodes,
+            "total_reward": self.total_reward,
+            "path": None if self.path is None else str(self.path),
+        }
+
+
+def show_policy(
+    world: World, policy: Policy, path: Path | None, *, steps: int, seed: int, gui: bool
+) -> Shown:
+    """Let a policy act and show it.
+
+    Episodes begin at the nominal start where the world has one.
+
+    Args:
+        world: Where it acts.
+        policy: The policy.
+        path: Where to write the picture if there is no window: .gif, .png (animated), .webp, or
+            .mp4 where imageio-ffmpeg is installed.
+        steps: Steps to show.
+        seed: Everything random follows from it.
+        gui: Use the simulator's own window, if there is a screen.
+
+    Raises:
+        InputError: If there is neither screen nor path, or something needed is not installed.
+    """
+    if steps < 1:
+        raise InputError(f"{steps} steps: give at least 1")
+    check_policy(world, policy)
+    task = _Task(world, policy, steps, seed)
+    if gui and has_screen():
+        return _show_window(task)
+    if path is None:
+        raise InputError(
+            "there is no screen to show a window on: give a file to write, such as policy.gif"
+            if gui
+            else "nowhere to show it: give a file to write, such as policy.gif, or use a window"
+        )
+    check_format(path, "sumo" if is_traffic(world.name) else "mujoco")
+    simulator = world.make(view="picture")
+    film = Film()
+    try:
+        film.seconds = simulator.watch(lambda: film.add(simulator.draw()))
+        shown = _act(task, simulator, path)
+    finally:
+        simulator.close()
+    write_film(film, path)
+    return shown
+
+
+def has_screen() -> bool:
+    """Whether a window could open here."""
+    if sys.platform in ("win32", "darwin"):
+        return True
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+@dataclass(frozen=True)
+class _Task:
+    world: World
+    policy: Policy
+    steps: int
+    seed: int
+
+
+def _show_window(task: _Task) -> Shown:
+    if not is_traffic(task.world.name):
+        return _run_window(task)
+    from nacre.worlds.traffic import find_viewer
+
+    find_viewer()
+    # This process has libsumo, which has no window and cannot be taken out again.
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, mp_context=context) as pool:
+        return pool.submit(_run_window, task).result()
+
+
+def _run_window(task: _Task) -> Shown:
+    simulator = task.world.make(view="window")
+    try:
+        return _act(task, simulator, None)
+    finally:
+        simulator.close()
+
+
+def _act(task: _Task, simulator: Simulator, path: Path | None) -> Shown:
+    try:
+        columns = run_steps(
+            [simulator],
+            draw_actions(task.policy, task.seed),
+            task.steps,
+            episode_length=task.world.episode_length,
+            seed=task.seed,
+            nominal=task.world.start is not None,
+        )
+    except gymnasium.error.DependencyNotInstalled as error:
+        raise InputError(f"{task.world.name}: cannot be shown ({error})") from None
+    rewards = columns["rewards"].astype(np.float64)
+    return Shown(task.steps, int(columns["episode"][-1]) + 1, float(rewards.sum()), path)
+
+
+@dataclass
+class Film:
+    """Pictures of one size and for how many seconds each is shown; kept small until written."""
+
+    seconds: float = 0.04
+    _shape: tuple[int, ...] = ()
+    _packed: list[bytes] = field(default_factory=list)
+
+    def add(self, picture: np.ndarray) -> None:
+        """Put a picture at the end."""
+        self._shape = picture.shape
+        self._packed.append(zlib.compress(picture.tobytes(), 1))
+
+    def __len__(self) -> int:
+        return len(self._packed)
+
+    def __getitem__(self, index: int) -> np.ndarray:
+        """A picture (height, width, 3)."""
+        return np.frombuffer(zlib.decompress(self._packed[index]), np.uint8).reshape(self._shape)
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        return (self[i] for i in range(len(self)))
+
+
+def check_format(path: Path, extra: str = "mujoco") -> None:
+    """Raise `InputError` unless a film can be written to a file of this name."""
+    suffix = path.suffix.lower()
+    if suffix == VIDEO:
+        try:
+            import_module("imageio_ffmpeg")
+        except ImportError:
+            raise InputError(
+                f"{path}: {VIDEO} needs imageio-ffmpeg, which is not installed: pip install "
+                "imageio-ffmpeg, or write a .gif or .webp"
+            ) from None
+    elif suffix not in FORMATS:
+        known = ", ".join([*FORMATS, VIDEO])
+        raise InputError(f"{path}: a picture that moves ends in {known}; choose such a name")
+    require(["PIL"], extra, "writing a picture")
+
+
+def write_film(film: Film, path: Path) -> None:
+    """Write a film whole or not at all, in the form that the name's suffix says."""
+    check_format(path)
+    part = path.with_name(f".{path.name}.{secrets.token_hex(6)}.part{path.suffix}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.suffix.lower() == VIDEO:
+            _write_video(film, part)
+        else:
+            _write_animation(film, part)
+        part.replace(path)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise InputError(f"{path}: cannot be written ({reason}); choose another place") from None
+    finally:
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
+
+
+def _write_animation(film: Film, path: Path) -> None:
+    from PIL import Image
+
+    pictures = (Image.fromarray(picture) for picture in film)
+    kind = FORMATS[path.suffix.lower()]
+    options: dict[str, Any] = {"quality": 85} if kind == "WEBP" else {}
+    if kind == "GIF":
+        palette = _choose_colours(film)
+        pictures = (
+            picture.quantize(palette=palette, dither=Image.Dither.NONE) for picture in pictures
+        )
+        options = {"optimize": True, "disposal": 1}
+    first = next(pictures)
+    first.save(
+        path,
+        format=kind,
+        save_all=True,
+        append_images=pictures,
+        duration=round(film.seconds * 1000),
+        loop=0,
+        **options,
+    )
+
+
+def _choose_colours(film: Film) -> Any:
+    """A palette for the whole film, from some of its pictures side by side."""
+    from PIL import Image
+
+    chosen = np.unique(np.linspace(0, len(film) - 1, 8).round().astype(int))
+    together = np.concatenate([film[int(i)] for i in chosen], axis=1)
+    return Image.fromarray(together).quantize(COLOURS, dither=Image.Dither.NONE)
+
+
+def _write_video(film: Film, path: Path) -> None:
+    ffmpeg = import_module("imageio_ffmpeg")
+    height, width, _ = film[0].shape
+    writer = ffmpeg.write_frames(str(path), (width, height), fps=1 / film.seconds)
+    writer.send(None)
+    for picture in film:
+        writer.send(np.ascontiguousarray(picture))
+    writer.close()
