@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from nacre.log import Log, continuity, read_log, validate_log
+from nacre.log import Log, read_log, stores, validate_log
 
 from .samples import make_log, write_npz
 
@@ -171,7 +171,7 @@ def test_interleaved_episodes_are_put_together_in_their_order(tmp_path: Path) ->
 def test_the_comparison_is_the_same_in_blocks(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(continuity, "BLOCK_ROWS", 3)
+    monkeypatch.setattr(stores, "BLOCK_BYTES", 24)
     log = make_log((5, 6))
     assert _rebuild(log, np.arange(11), None).fingerprint() == log.fingerprint()
     broken = log.next_observations.copy()

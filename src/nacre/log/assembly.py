@@ -105,7 +105,9 @@ def _check_fields(draft: Draft, problems: Problems) -> None:
             continue
         if name in VECTORS:
             space = _expected_space(name, draft)
-            checked: NDArray[Any] | None = checks.conform(name, values, space, problems)
+            checked: NDArray[Any] | None = checks.conform(
+                name, values, space, problems, draft.store
+            )
         elif name == "episode":
             checked = checks.check_whole(name, values, problems)
         elif name == "reward":
@@ -139,7 +141,7 @@ def _check_columns(draft: Draft, problems: Problems) -> None:
         check = checks.check_whole if name == "step" else checks.check_further
         checked: NDArray[Any] | None = check(name, values, problems)
         if checked is not None:
-            draft.columns[name] = checked
+            draft.columns[name] = draft.store.keep(checked)
 
 
 def _check_structure(draft: Draft, grouping: continuity.Grouping, problems: Problems) -> None:

@@ -8,8 +8,9 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete, Space
 from numpy.typing import NDArray
 
-from nacre.log.problems import Problems, show
+from nacre.log.problems import SHOWN_ROWS, Problems, show
 from nacre.log.spaces import LARGEST_DISCRETE
+from nacre.log.stores import MEMORY, Store, blocks
 
 BOUND_TOLERANCE = 1e-6
 
@@ -41,7 +42,11 @@ def check_numeric(name: str, values: NDArray[Any], problems: Problems, *, axes: 
 
 
 def conform(
-    name: str, values: NDArray[Any], space: Space[Any] | None, problems: Problems
+    name: str,
+    values: NDArray[Any],
+    space: Space[Any] | None,
+    problems: Problems,
+    store: Store = MEMORY,
 ) -> NDArray[Any] | None:
     """Return observations or actions as the log keeps them, or None after naming what is wrong.
 
@@ -51,6 +56,7 @@ def conform(
         space: The space they belong to; None if nobody said, then whole numbers without an axis
             of their own are taken for the elements of a Discrete space.
         problems: Receives what is wrong.
+        store: Where the result goes if it is not the same as `values`.
 
     Returns:
         (N,) int32 for Discrete, (N, d) float32 for Box.
@@ -69,7 +75,7 @@ def conform(
             return None
         n = LARGEST_DISCRETE if space is None else int(space.n)
         return _conform_elements(name, values.reshape(len(values)), n, space is None, problems)
-    return _conform_vectors(name, values, space, problems)
+    return _conform_vectors(name, values, space, problems, store)
 
 
 def _conform_elements(
@@ -90,7 +96,7 @@ def _conform_elements(
 
 
 def _conform_vectors(
-    name: str, values: NDArray[Any], space: Space[Any] | None, problems: Problems
+    name: str, values: NDArray[Any], space: Space[Any] | None, problems: Problems, store: Store
 ) -> NDArray[np.float32] | None:
     scalar = values.ndim == 1
     vectors = values[:, None] if scalar else values
@@ -101,12 +107,17 @@ def _conform_vectors(
             column=problems.label(name),
         )
         return None
-    finite = check_finite(name, vectors, problems, scalar=scalar)
+    finite = check_finite(name, vectors, problems, scalar=scalar, store=store)
     if finite is None or not isinstance(space, Box):
+        return finite
+    if (space.low == -np.inf).all() and (space.high == np.inf).all():
         return finite
     low = space.low - BOUND_TOLERANCE * np.maximum(1, np.abs(space.low))
     high = space.high + BOUND_TOLERANCE * np.maximum(1, np.abs(space.high))
-    rows, elements = np.nonzero((finite < low) | (finite > high))
+    found = _Places()
+    for block in blocks(finite):
+        found.add(block, (finite[block] < low) | (finite[block] > high))
+    rows, elements = found.rows, found.elements
 
     def describe(i: int) -> tuple[str, str]:
         j = elements[i]
@@ -120,16 +131,50 @@ def _conform_vectors(
     return None if len(rows) else finite
 
 
+class _Places:
+    """Collects where blocks of vectors are wrong: by coordinate for those that will be shown."""
+
+    def __init__(self) -> None:
+        self._rows: list[NDArray[np.int64]] = []
+        self._elements: list[NDArray[np.int64]] = []
+        self._n_found = 0
+
+    def add(self, block: slice, wrong: NDArray[np.bool_]) -> None:
+        if not wrong.any():
+            return
+        rows, elements = np.nonzero(wrong)
+        if self._n_found >= SHOWN_ROWS:
+            rows, first = np.unique(rows, return_index=True)
+            elements = elements[first]
+        self._rows.append(rows + block.start)
+        self._elements.append(elements)
+        self._n_found += len(rows)
+
+    @property
+    def rows(self) -> NDArray[np.int64]:
+        return np.concatenate([np.empty(0, np.int64), *self._rows])
+
+    @property
+    def elements(self) -> NDArray[np.int64]:
+        return np.concatenate([np.empty(0, np.int64), *self._elements])
+
+
 def check_finite(
-    name: str, values: NDArray[Any], problems: Problems, *, scalar: bool
+    name: str, values: NDArray[Any], problems: Problems, *, scalar: bool, store: Store = MEMORY
 ) -> NDArray[np.float32] | None:
     """Return (N, d) numbers as float32, or None if one of them is NaN or infinite there."""
-    with np.errstate(over="ignore"):
-        narrow = values.astype(np.float32, copy=False)
-    finite = np.isfinite(narrow)
-    if finite.all():
+    same = values.dtype == np.float32
+    narrow = values if same else store.empty(values.shape, np.float32)
+    found = _Places()
+    for block in blocks(values, narrow):
+        with np.errstate(over="ignore"):
+            part = values[block].astype(np.float32, copy=False)
+        if not same:
+            narrow[block] = part
+        found.add(block, ~np.isfinite(part))
+    rows, elements = found.rows, found.elements
+    if len(rows) == 0:
         return narrow
-    rows, elements = np.nonzero(~finite)
     problems.add_rows(
         name,
         rows,

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from nacre.log.draft import Draft
 from nacre.log.problems import Problems
+from nacre.log.stores import copy_blocks, release
 
 
 def complete(
@@ -63,10 +64,11 @@ def _derive_successors(
     row before it, which is then the truncated one.
     """
     observation = draft.fields["observation"]
-    successor = np.empty_like(observation)
-    successor[:-1] = observation[1:]
+    successor = draft.store.empty(observation.shape, observation.dtype)
+    copy_blocks(observation[1:], successor[:-1])
     last = offsets[1:] - 1
     successor[last] = observation[last]
+    release(successor, observation)
     draft.fields["next_observation"] = successor
     if not dropped.any():
         return offsets

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nacre.log.problems import Problems, show
+from nacre.log.stores import blocks
 
 RELATIVE_TOLERANCE = 1e-5
 ABSOLUTE_TOLERANCE = 1e-6
-BLOCK_ROWS = 65_536
 
 
 @dataclass(frozen=True)
@@ -36,20 +36,22 @@ def group_rows(episode: NDArray[np.int64], step: NDArray[np.int64] | None) -> Gr
 
     Episodes keep the order in which they first appear.
     """
-    rows = np.arange(len(episode))
+    n_rows = len(episode)
     starts = _run_starts(episode)
-    labels, first, codes = np.unique(episode, return_index=True, return_inverse=True)
-    contiguous = len(labels) == len(starts)
+    # Runs are few where rows are many: whole columns are sorted only if they have to be.
+    labels, first, places = np.unique(episode[starts], return_index=True, return_inverse=True)
+    is_start = np.zeros(n_rows, dtype=np.bool_)
+    is_start[starts] = True
+    in_order = len(labels) == len(starts) and (
+        step is None or bool(((np.diff(step) >= 0) | is_start[1:]).all())
+    )
+    if in_order:
+        return Grouping(np.arange(n_rows), np.append(starts, n_rows), moved=False)
     rank = np.empty(len(labels), dtype=np.int64)
     rank[np.argsort(first)] = np.arange(len(labels))
-    codes = rank[codes]
-    in_order = contiguous and (
-        step is None or bool(((np.diff(step) >= 0) | (np.diff(codes) > 0)).all())
-    )
-    if not in_order:
-        rows = np.argsort(codes, kind="stable") if step is None else np.lexsort((step, codes))
-    offsets = np.append(_run_starts(codes[rows]), len(episode))
-    return Grouping(rows, offsets, moved=not in_order)
+    codes = np.repeat(rank[places], np.diff(np.append(starts, n_rows)))
+    rows = np.argsort(codes, kind="stable") if step is None else np.lexsort((step, codes))
+    return Grouping(rows, np.append(_run_starts(codes[rows]), n_rows), moved=True)
 
 
 def _run_starts(values: NDArray[Any]) -> NDArray[np.int64]:
@@ -184,10 +186,9 @@ def _unequal(a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.bool_]:
 
 def _differences(successor: NDArray[Any], observation: NDArray[Any]) -> NDArray[np.bool_]:
     """Compare place i with place i+1, block by block so that no large temporary is needed."""
-    n = len(observation) - 1
-    differ = np.zeros(n, dtype=np.bool_)
-    for start in range(0, n, BLOCK_ROWS):
-        stop = min(start + BLOCK_ROWS, n)
-        unequal = _unequal(successor[start:stop], observation[start + 1 : stop + 1])
-        differ[start:stop] = unequal if unequal.ndim == 1 else unequal.any(axis=1)
+    differ = np.zeros(len(observation) - 1, dtype=np.bool_)
+    for rows in blocks(successor[:-1], observation):
+        following = observation[rows.start + 1 : rows.stop + 1]
+        unequal = _unequal(successor[rows], following)
+        differ[rows] = unequal if unequal.ndim == 1 else unequal.any(axis=1)
     return differ

@@ -19,7 +19,7 @@ from nacre.log.layout import check_names, lay_out, spread
 from nacre.log.mapping import ColumnMap
 from nacre.log.metadata import KEY, encode_metadata
 from nacre.log.problems import Problems, show
-from nacre.log.recognition import listed, recognise
+from nacre.log.recognition import recognise
 from nacre.log.stores import MEMORY, Store
 from nacre.log.tables import TableSource, build_table
 
@@ -88,9 +88,7 @@ def _find_layout(names: tuple[str, ...], n_comments: int, columns: ColumnMap) ->
             kinds[given] = pa.float64()
         elif isinstance(given, str) and labels and isinstance(labels[0], str):
             kinds[given] = pa.string()
-    numbers = (reading.columns.get(part, ()) for part in ("episode", "step"))
-    whole = frozenset(name for given in numbers for name in listed(given))
-    return Layout(names, n_comments, kinds, whole)
+    return Layout(names, n_comments, kinds)
 
 
 def _report_ragged(read: Rows, problems: Problems) -> None:

@@ -26,13 +26,11 @@ class Layout:
         names: The columns.
         n_comments: Lines before the names.
         kinds: Types of columns that need not be guessed.
-        whole: Columns whose whole numbers must not be rounded.
     """
 
     names: tuple[str, ...]
     n_comments: int
     kinds: dict[str, Any] = field(default_factory=dict)
-    whole: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -72,14 +70,9 @@ def _read_typed(path: Path, layout: Layout, store: Store) -> Any:
                 read_options=arrow_csv.ReadOptions(skip_rows=layout.n_comments),
                 convert_options=convert,
             )
-    try:
-        return _spool(path, layout, convert, store)
-    except pa.ArrowInvalid:
-        # Types were guessed from the first block. Later numbers may have fractions, or be the
-        # first that there are.
-        kinds = _widen(path, layout, convert)
-        wider = arrow_csv.ConvertOptions(null_values=[""], column_types=kinds)
-        return _spool(path, layout, wider, store)
+    # Kinds are guessed from the first block here. Where later rows show that they are others, such
+    # as numbers with fractions, all is read as text.
+    return _spool(path, layout, convert, store)
 
 
 @contextmanager
@@ -115,23 +108,6 @@ def _spool(path: Path, layout: Layout, convert: Any, store: MappedStore, parse: 
         for batch in reader:
             writer.write_batch(batch)
     return pa.ipc.open_file(pa.memory_map(target)).read_all()
-
-
-def _widen(path: Path, layout: Layout, convert: Any) -> dict[str, Any]:
-    with (
-        _open(path) as stream,
-        arrow_csv.open_csv(
-            stream, read_options=_stream_options(layout), convert_options=convert
-        ) as reader,
-    ):
-        guessed = reader.schema
-    narrow = [
-        entry.name
-        for entry in guessed
-        if pa.types.is_integer(entry.type) or pa.types.is_null(entry.type)
-    ]
-    wide = {name: pa.float64() for name in narrow if name not in layout.whole}
-    return wide | layout.kinds
 
 
 def _read_text(path: Path, layout: Layout, store: Store) -> Rows:

@@ -17,6 +17,7 @@ from nacre.log.assembly import assemble
 from nacre.log.draft import Draft, apply_offsets, as_arrays
 from nacre.log.problems import Problems
 from nacre.log.spaces import JSON, space_to_json
+from nacre.log.stores import blocks, select_rows
 
 ROW_ARRAYS = (
     "observations",
@@ -267,9 +268,11 @@ class Log:
         further = {f"columns/{name}": self.columns[name] for name in sorted(self.columns)}
         for name, values in (arrays | further).items():
             digest.update(f"{name}:{values.dtype.str}:{values.shape}".encode())
-            # Adding zero makes -0.0 and 0.0 the same: they are the same log.
-            plain = values if values.dtype.kind == "b" else values + values.dtype.type(0)
-            digest.update(np.ascontiguousarray(plain).data)
+            for rows in blocks(values):
+                part = values[rows]
+                # Adding zero makes -0.0 and 0.0 the same: they are the same log.
+                plain = part if part.dtype.kind == "b" else part + part.dtype.type(0)
+                digest.update(np.ascontiguousarray(plain).data)
         return digest.hexdigest()
 
     def __repr__(self) -> str:
@@ -287,8 +290,10 @@ class Log:
         return "\n".join([*lines, *([f"  columns      {further}"] if further else [])])
 
     def _take(self, rows: slice | NDArray[Any], offsets: NDArray[np.int64]) -> Log:
-        arrays = {name: getattr(self, name)[rows] for name in ROW_ARRAYS}
-        columns = {name: values[rows] for name, values in self.columns.items()}
+        arrays: dict[str, Any] = {
+            name: select_rows(getattr(self, name), rows) for name in ROW_ARRAYS
+        }
+        columns = {name: select_rows(values, rows) for name, values in self.columns.items()}
         return replace(self, **arrays, offsets=offsets, columns=columns)
 
     def _cut_episode(self, index: int, n_rows: int) -> Log:
@@ -309,7 +314,7 @@ class Log:
 
 
 def _read_only(values: NDArray[Any]) -> NDArray[Any]:
-    view = values.view()
+    view = np.asarray(values).view()
     view.flags.writeable = False
     return view
 

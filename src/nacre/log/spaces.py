@@ -9,6 +9,8 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete, Space
 from numpy.typing import NDArray
 
+from nacre.log.stores import blocks
+
 JSON: TypeAlias = "bool | int | float | str | list[JSON] | dict[str, JSON] | None"
 
 LARGEST_DISCRETE = 2**31 - 1
@@ -134,11 +136,17 @@ def infer_space(columns: Sequence[NDArray[Any]], *, bounded: bool) -> tuple[Spac
         bounded: Whether [-1, 1] is a plausible guess.
     """
     if columns[0].ndim == 1:
-        space = _discrete(max(int(values.max()) for values in columns) + 1)
+        space = _discrete(max(int(_extent(values)[1]) for values in columns) + 1)
         return space, f"assumed Discrete({space.n}), one more than the largest value found"
     width = columns[0].shape[1]
-    if bounded and all(values.min() >= -1 and values.max() <= 1 for values in columns):
+    extents = [_extent(values) for values in columns] if bounded else []
+    if bounded and all(low >= -1 and high <= 1 for low, high in extents):
         return _box([-1.0] * width, [1.0] * width), (
             "assumed a Box with bounds -1 and 1, within which all values lie"
         )
     return like_space(columns[0]), "assumed a Box without bounds"
+
+
+def _extent(values: NDArray[Any]) -> tuple[float, float]:
+    parts = [(values[rows].min(), values[rows].max()) for rows in blocks(values)]
+    return min(low for low, _ in parts), max(high for _, high in parts)

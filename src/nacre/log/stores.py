@@ -61,11 +61,13 @@ class MappedStore:
         self._count = 0
 
     def empty(self, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
-        """Return an array mapped from a new file; the file takes room as it is filled."""
+        """Return an array mapped from a new file."""
         if 0 in shape:
             return np.empty(shape, dtype)
         path = self.new_file(".npy")
-        return npy.open_memmap(path, mode="w+", dtype=np.dtype(dtype), shape=shape)
+        values = npy.open_memmap(path, mode="w+", dtype=np.dtype(dtype), shape=shape)
+        _reserve(path)
+        return values
 
     def new_file(self, suffix: str) -> Path:
         """Return the name of a file that is not there yet."""
@@ -81,23 +83,27 @@ class MappedStore:
         return kept
 
 
+def _find_root(values: NDArray[Any]) -> NDArray[Any] | None:
+    """Return the array that spans a whole map, of which `values` is a part, if there is one."""
+    root: Any = values
+    while isinstance(root.base, np.ndarray):
+        root = root.base
+    return root if isinstance(root.base, mmap.mmap) else None
+
+
 def find_map(values: NDArray[Any]) -> mmap.mmap | None:
     """Return the map in which an array lies, if it lies in one."""
-    base: Any = values
-    while isinstance(base, np.ndarray):
-        base = base.base
-    return base if isinstance(base, mmap.mmap) else None
+    root = _find_root(values)
+    return None if root is None else root.base  # type: ignore[return-value]
 
 
 def find_file(values: NDArray[Any]) -> Path | None:
     """Return the file from which an array is mapped as a whole, if it is."""
-    base: Any = values
-    while isinstance(base, np.ndarray):
-        if isinstance(base, np.memmap) and base.filename is not None:
-            whole = base.shape == values.shape and base.strides == values.strides
-            return Path(base.filename) if whole and base.dtype == values.dtype else None
-        base = base.base
-    return None
+    root = _find_root(values)
+    if root is None or (root.shape, root.strides) != (values.shape, values.strides):
+        return None
+    name = getattr(root, "filename", None)
+    return None if name is None or root.dtype != values.dtype else Path(name)
 
 
 def release(*arrays: NDArray[Any]) -> None:
@@ -159,14 +165,20 @@ class _UnnamedStore(MemoryStore):
 
     def empty(self, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
         with tempfile.NamedTemporaryFile(dir=self._directory, prefix=".rows-") as file:
-            return np.memmap(file.name, dtype=np.dtype(dtype), mode="w+", shape=shape)
+            values = np.memmap(file.name, dtype=np.dtype(dtype), mode="w+", shape=shape)
+            _reserve(Path(file.name))
+            return values
+
+
+def _reserve(path: Path) -> None:
+    """Take the room of a file now: writing to a map when there is none left ends the process."""
+    if hasattr(os, "posix_fallocate"):
+        with path.open("r+b") as file:
+            os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
 
 
 def _find_directory(values: NDArray[Any]) -> Path | None:
     """Return where the file of a mapped array lies, if there can be another."""
-    base: Any = values
-    while isinstance(base, np.ndarray) and not isinstance(base, np.memmap):
-        base = base.base
-    name = getattr(base, "filename", None)
+    name = getattr(_find_root(values), "filename", None)
     directory = None if name is None else Path(name).parent
     return directory if directory is not None and os.access(directory, os.W_OK) else None
