@@ -1,0 +1,415 @@
+"""The whole way: log → old value → candidates → evaluation → decision → advice."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import gymnasium
+import numpy as np
+from jaxtyping import ArrayLike
+from scipy import stats
+
+from nacre import __version__
+from nacre.advice import Advice, Assessment, Estimate
+from nacre.costs.description import describe_cost
+from nacre.costs.family import CostBreakdown, SwitchingCost
+from nacre.decision.break_even import Price, find_break_even
+from nacre.decision.gain import Gain
+from nacre.decision.rule import decide
+from nacre.decision.verdict import Judgement, judge
+from nacre.errors import InputError
+from nacre.evaluation.backup import CriticConfig
+from nacre.evaluation.behaviour import Behaviour, examine_behaviour
+from nacre.evaluation.fitted import EpochReport, Evaluation, EvaluationConfig, evaluate_policy
+from nacre.evaluation.returns import value_from_returns
+from nacre.evaluation.support import Support, examine_support
+from nacre.learning.config import ActorConfig, LearnerConfig, default
+from nacre.learning.occupancy import OccupancyConfig
+from nacre.learning.progress import Reporter, Silent, Tick
+from nacre.learning.proposals import Candidate, calm_policy
+from nacre.learning.run import check_fit, learn
+from nacre.log import Log
+from nacre.policies.files import fingerprint
+from nacre.policies.policy import Policy
+
+LEAST_EPISODES = 4
+
+
+@dataclass(frozen=True)
+class AdviceConfig:
+    """How advice is found.
+
+    Args:
+        learner: Net Actor-Critic, for the learned candidates.
+        behaviour_weights: One learned candidate for each: how strongly it is held to the old
+            policy's actions.
+        calm_factors: The old policy with its noise times each of these is a candidate too.
+        learning_share: Share of the episodes that candidates are learned from; the others judge.
+        judges: Fresh critics that judge old and new policy on the held-out episodes.
+        confidence: Probability with which the gain of a switch has to be positive.
+        rule: "bounds" for the interval of the net gain, "paper" for its point estimates.
+        spread_scale: The critics' resampled spread is multiplied by this; calibrated, frozen.
+    """
+
+    learner: LearnerConfig = field(default_factory=default)
+    behaviour_weights: tuple[float, ...] = (0.03, 0.3)
+    calm_factors: tuple[float, ...] = (0.3,)
+    learning_share: float = 0.5
+    judges: EvaluationConfig = field(default_factory=lambda: _default_judges())
+    confidence: float = 0.95
+    rule: Literal["bounds", "paper"] = "bounds"
+    spread_scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        problems = []
+        if not 0.5 < self.confidence < 1.0:
+            problems.append(f"confidence = {self.confidence}: must lie between 0.5 and 1")
+        if not 0.0 < self.learning_share < 1.0:
+            problems.append(f"learning_share = {self.learning_share}: must lie between 0 and 1")
+        if self.rule not in ("bounds", "paper"):
+            problems.append(f"rule = {self.rule!r}: known are bounds, paper")
+        if not self.judges.bootstrap or self.judges.critics.n_critics < 3:
+            problems.append("judges: at least 3 bootstrapped critics are needed for an interval")
+        if any(weight < 0 for weight in self.behaviour_weights):
+            problems.append(f"behaviour_weights = {self.behaviour_weights}: cannot be negative")
+        if any(not 0 < factor < 1 for factor in self.calm_factors):
+            problems.append(f"calm_factors = {self.calm_factors}: must lie between 0 and 1")
+        if problems:
+            raise InputError(problems)
+
+    def as_json(self) -> dict[str, Any]:
+        """All values as plain data, for records."""
+        return dataclasses.asdict(self)
+
+
+def suggest_config(log: Log, discount: float = 0.99) -> AdviceConfig:
+    """A configuration that fits the log: tables for numbered states, networks for vectors."""
+    if isinstance(log.observation_space, gymnasium.spaces.Discrete):
+        return _suggest_tables(discount)
+    return AdviceConfig(learner=dataclasses.replace(default(), discount=discount))
+
+
+def _suggest_tables(discount: float) -> AdviceConfig:
+    critics = CriticConfig(
+        hidden=(), scale_returns=True, learning_rate=0.01, polyak=0.98, backup="mean"
+    )
+    judging = dataclasses.replace(critics, n_critics=10, backup="own", polyak=0.9, batch_size=512)
+    learner = LearnerConfig(
+        discount=discount,
+        critics=critics,
+        actor=ActorConfig(states="log", discounted_states=True, combine="mean", learning_rate=0.03),
+        occupancy=OccupancyConfig(hidden=(), learning_rate=0.02, polyak=0.9, largest_ratio=100.0),
+        stopping=None,
+        epochs=20,
+        ramp_epochs=8,
+        steps_per_epoch=300,
+        prefit_steps=500,
+        n_cost_states=256,
+    )
+    judges = EvaluationConfig(
+        judging,
+        epochs=8,
+        steps_per_epoch=300,
+        prefit_steps=500,
+        combine="mean",
+        averaged=True,
+        bootstrap=True,
+    )
+    return AdviceConfig(learner, behaviour_weights=(0.02, 0.3), judges=judges)
+
+
+def _default_judges() -> EvaluationConfig:
+    critics = CriticConfig(
+        n_critics=8,
+        layer_norm=True,
+        scale_observations=True,
+        scale_returns=True,
+        polyak=0.98,
+        backup="own",
+    )
+    return EvaluationConfig(
+        critics,
+        epochs=5,
+        steps_per_epoch=1000,
+        prefit_steps=2000,
+        combine="mean",
+        averaged=True,
+        bootstrap=True,
+    )
+
+
+def advise(
+    log: Log,
+    old_policy: Policy,
+    cost: SwitchingCost,
+    start: ArrayLike | None = None,
+    *,
+    config: AdviceConfig | None = None,
+    candidates: Sequence[Candidate] = (),
+    seed: int = 0,
+    reporter: Reporter | None = None,
+) -> Advice:
+    """Should we replace the old policy, by what, and how sure is that?
+
+    Args:
+        log: Episodes of the old policy.
+        old_policy: The policy in force.
+        cost: The price of leaving it.
+        start: The state or states that the next episode starts from; the log's own if not given.
+        config: How advice is found.
+        candidates: Policies of your own to be judged with the others.
+        seed: Everything random follows from it.
+        reporter: Hears of every epoch of every stage.
+    """
+    began = time.perf_counter()
+    config = config or suggest_config(log)
+    check_fit(log, old_policy, cost)
+    if log.n_episodes < LEAST_EPISODES:
+        raise InputError(
+            f"the log has {log.n_episodes} episodes; advice needs at least {LEAST_EPISODES}, some "
+            "to learn from and others to judge by"
+        )
+    report = reporter or Silent()
+    behaviour = examine_behaviour(log, old_policy)
+    learning_log, judging_log = log.split(config.learning_share, seed=seed)
+    rows = np.asarray(log.starts if start is None else start)
+    proposed = [
+        *candidates,
+        *_calm(old_policy, config),
+        *_learn(learning_log, old_policy, cost, rows, config, seed, report),
+    ]
+    court = _Court(judging_log, rows, config, seed, report)
+    old_fitted = court.evaluate(old_policy, "judging the old policy")
+    old_value, doubt = _value_old(log, behaviour, old_fitted, court)
+    assessments = []
+    for candidate in proposed:
+        price = cost.evaluate(old_policy, candidate.policy, log, seed=seed)
+        support = examine_support(log, old_policy, candidate.policy, seed=seed)
+        assessments.append(
+            court.assess(candidate, old_policy, old_fitted, price, support, doubt, cost)
+        )
+    judgement = _decide(assessments, old_value, behaviour, config, judging_log.n_episodes)
+    record = {
+        "log": {
+            "sha256": log.fingerprint(),
+            "transitions": len(log),
+            "episodes": log.n_episodes,
+        },
+        "policy": {"sha256": fingerprint(old_policy)},
+        "cost_model": describe_cost(cost),
+        "config": config.as_json(),
+        "confidence_level": config.confidence,
+        "seed": seed,
+        "versions": {"nacre": __version__},
+        "wall_seconds": time.perf_counter() - began,
+    }
+    return Advice(
+        judgement,
+        tuple(assessments),
+        old_policy,
+        old_value,
+        court.describe(old_fitted),
+        behaviour,
+        config.confidence,
+        record,
+        (behaviour.describe(),),
+    )
+
+
+def _calm(old_policy: Policy, config: AdviceConfig) -> list[Candidate]:
+    """The old policy with less noise, where it has some."""
+    found = []
+    for factor in config.calm_factors:
+        calmer = calm_policy(old_policy, factor)
+        if calmer is not None:
+            found.append(
+                Candidate(
+                    f"calm-{factor:g}", calmer, f"the old policy with {factor:g} of its noise"
+                )
+            )
+    return found
+
+
+def _learn(
+    log: Log,
+    old_policy: Policy,
+    cost: SwitchingCost,
+    start: np.ndarray,
+    config: AdviceConfig,
+    seed: int,
+    report: Reporter,
+) -> list[Candidate]:
+    """One candidate for each behaviour weight; those that break down are not proposed."""
+    found = []
+    old_value = float(np.mean(log.returns(config.learner.discount)))
+    for index, weight in enumerate(config.behaviour_weights):
+        actor = dataclasses.replace(config.learner.actor, behaviour_weight=weight)
+        learner = dataclasses.replace(config.learner, actor=actor)
+        name = f"learned-{weight:g}"
+
+        def renamed(tick: Tick, name: str = name) -> None:
+            report(dataclasses.replace(tick, stage=f"learning {name}"))
+
+        learned = learn(
+            log,
+            old_policy,
+            cost,
+            start,
+            learner,
+            old_value=old_value,
+            seed=seed + index,
+            reporter=renamed,
+        )
+        if not learned.complete:
+            raise KeyboardInterrupt
+        if learned.healthy:
+            origin = f"Net Actor-Critic with behaviour weight {weight:g}"
+            found.append(Candidate(name, learned.policy, origin))
+    return found
+
+
+@dataclass(frozen=True)
+class _Court:
+    """Held-out episodes and the fresh critics that judge by them."""
+
+    log: Log
+    start: np.ndarray
+    config: AdviceConfig
+    seed: int
+    report: Reporter
+
+    def evaluate(
+        self, policy: Policy, stage: str, config: EvaluationConfig | None = None
+    ) -> Evaluation:
+        """The same networks, batches and resampled episodes for every policy."""
+
+        def heard(epoch: EpochReport) -> None:
+            self.report(
+                Tick(stage, epoch.epoch, epoch.epochs, epoch.steps, epoch.loss, epoch.value)
+            )
+
+        return evaluate_policy(
+            policy,
+            self.log,
+            self.start,
+            config or self.config.judges,
+            discount=self.config.learner.discount,
+            seed=self.seed,
+            on_epoch=heard,
+        )
+
+    def assess(
+        self,
+        candidate: Candidate,
+        old_policy: Policy,
+        old: Evaluation,
+        price: CostBreakdown,
+        support: Support,
+        doubt: float,
+        cost: SwitchingCost,
+    ) -> Assessment:
+        """What the critics say of a candidate, compared with the old policy."""
+        new = self.evaluate(candidate.policy, f"judging {candidate.name}")
+        notes = []
+        pessimistic = None
+        if not support.supported:
+            notes.append(
+                "leaves the actions that the log holds: judged by the worst of the critics"
+            )
+            worst = self._worst()
+            pessimistic = self.evaluate(
+                candidate.policy, f"doubting {candidate.name}", worst
+            ).value - float(np.mean(old.per_critic))
+        gain = Gain(
+            np.asarray(new.per_critic, float) - np.asarray(old.per_critic, float),
+            price.total,
+            price.standard_error,
+            doubt,
+            pessimistic,
+            self.config.spread_scale,
+        )
+        masses = Price(
+            cost.learning_weight,
+            cost.transaction_weight,
+            price.learning_mass,
+            price.transaction_mass,
+        )
+        return Assessment(
+            candidate,
+            self.describe(new),
+            gain,
+            price,
+            support,
+            find_break_even(gain, masses, self.config.confidence),
+            new.healthy and old.healthy,
+            tuple(notes),
+        )
+
+    def _worst(self) -> EvaluationConfig:
+        """The same critics with the minimum over the ensemble in the backup."""
+        critics = dataclasses.replace(self.config.judges.critics, backup="min")
+        return dataclasses.replace(self.config.judges, critics=critics)
+
+    def describe(self, evaluation: Evaluation) -> Estimate:
+        """Mean and interval by the members' spread."""
+        values = np.asarray(evaluation.per_critic, float)
+        k = len(values)
+        place = float(stats.t.ppf((1 + self.config.confidence) / 2, k - 1))
+        half = place * float(values.std(ddof=1)) * self.config.spread_scale
+        mean = float(values.mean())
+        return Estimate(mean, mean - half, mean + half, "fitted")
+
+
+def _value_old(
+    log: Log, behaviour: Behaviour, fitted: Evaluation, court: _Court
+) -> tuple[Estimate, float]:
+    """The old policy's value and how far the critics miss it.
+
+    From the returns of its own episodes where the log is on-policy; else as fitted.
+    """
+    if not behaviour.on_policy:
+        return court.describe(fitted), 0.0
+    own = log if behaviour.own.all() else log.select(np.flatnonzero(behaviour.own))
+    config = court.config
+    returns = value_from_returns(
+        own, config.learner.discount, confidence=config.confidence, seed=court.seed
+    )
+    estimate = Estimate(returns.mean, returns.low, returns.high, "returns of the log")
+    spread = float(np.std(fitted.per_critic, ddof=1)) * config.spread_scale
+    chance = 2.0 * float(np.hypot(spread, returns.standard_error))
+    return estimate, max(0.0, abs(float(np.mean(fitted.per_critic)) - returns.mean) - chance)
+
+
+def _decide(
+    assessments: Sequence[Assessment],
+    old_value: Estimate,
+    behaviour: Behaviour,
+    config: AdviceConfig,
+    n_episodes: int,
+) -> Judgement:
+    gains = [one.gain for one in assessments]
+    trusted = [one.trusted for one in assessments]
+    if not gains:
+        raise InputError("there is no candidate: give one, or let one be learned")
+    found = judge(gains, confidence=config.confidence, n_episodes=n_episodes, trusted=trusted)
+    if config.rule == "paper":
+        best = max(range(len(gains)), key=lambda i: gains[i].mean if trusted[i] else -np.inf)
+        net = assessments[best].value.mean - gains[best].cost
+        choice = decide(old_value.mean, net, trusted=trusted[best])
+        return dataclasses.replace(
+            found,
+            verdict=choice,
+            chosen=best,
+            confidence=gains[best].confidence,
+            reason=f"point estimates: {net:.4g} after the cost against {old_value.mean:.4g}",
+            more_episodes=None,
+        )
+    if found.verdict == "switch" and not behaviour.on_policy:
+        return dataclasses.replace(
+            found, verdict="undecided", reason=f"a gain is expected, but {behaviour.describe()}"
+        )
+    return found

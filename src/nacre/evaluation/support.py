@@ -1,0 +1,94 @@
+"""How far a candidate leaves what the log has seen.
+
+No estimate from a log knows anything about actions that the log does not hold. For action vectors
+the old policy's central 99 % is what it holds at a state; the excess is how far a candidate's
+action lies outside of it, as a share of the action's range. For discrete actions an action counts
+as held by how often the log would show it at such a state.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from nacre.log import Log
+from nacre.policies.distributions.interface import DiscreteDistribution
+from nacre.policies.policy import Policy
+
+N_STATES = 4096
+N_DRAWS = 32
+CENTRAL = 0.99
+LARGEST_EXCESS = 0.02
+"""Mean excess up to which the log supports a candidate's action vectors."""
+LEAST_PROBABILITY = 0.01
+"""Probability under the old policy from which on the log is taken to hold a discrete action."""
+LARGEST_RARE = 0.02
+"""Mass that a candidate may put on actions rarer than that."""
+
+
+@dataclass(frozen=True)
+class Support:
+    """How far a candidate leaves the log's actions, at the log's states.
+
+    Args:
+        excess: Mean distance outside of what the log holds (share of the range), or mass on actions
+            that it hardly holds.
+        limit: The excess up to which the candidate is supported.
+        divergence: Mean KL(candidate ‖ old), where it has a closed form; else None.
+    """
+
+    excess: float
+    limit: float
+    divergence: float | None
+
+    @property
+    def supported(self) -> bool:
+        """Whether the log says enough about what the candidate does."""
+        return self.excess <= self.limit
+
+
+def examine_support(log: Log, old_policy: Policy, candidate: Policy, *, seed: int = 0) -> Support:
+    """Compare a candidate's actions with the old policy's at states of the log."""
+    rng = np.random.default_rng(seed)
+    rows = rng.choice(len(log), min(N_STATES, len(log)), replace=False)
+    states = jnp.asarray(log.observations[np.sort(rows)])
+    excess, divergence = _compare(old_policy, candidate, states, jax.random.key(seed))
+    discrete = candidate.signature.discrete_actions
+    return Support(
+        float(excess),
+        LARGEST_RARE if discrete else LARGEST_EXCESS,
+        None if divergence is None else float(divergence),
+    )
+
+
+@eqx.filter_jit
+def _compare(
+    old_policy: Policy, candidate: Policy, states: Array, key: PRNGKeyArray
+) -> tuple[Float[Array, ""], Float[Array, ""] | None]:
+    old, new = old_policy(states), candidate(states)
+    divergence = _divergence(new, old)
+    if isinstance(old, DiscreteDistribution) and isinstance(new, DiscreteDistribution):
+        rare = old.probabilities < LEAST_PROBABILITY
+        return jnp.mean(jnp.sum(jnp.where(rare, new.probabilities, 0.0), axis=-1)), divergence
+    low, high = (jnp.asarray(bound) for bound in candidate.signature.action_limits)
+    draws = new.sample(key, (N_DRAWS,))
+    # The same place in every coordinate at once: Gaussians have independent coordinates.
+    edge = (1.0 - CENTRAL) / 2
+    shape = (1, *old.batch_shape, old.noise_size)
+    lowest = old.transform(jnp.full(shape, edge))
+    highest = old.transform(jnp.full(shape, 1.0 - edge))
+    reach = jnp.where(jnp.isfinite(high - low), high - low, highest - lowest + 1e-6)
+    outside = jnp.maximum(lowest - draws, 0.0) + jnp.maximum(draws - highest, 0.0)
+    return jnp.mean(outside / reach), divergence
+
+
+def _divergence(new: Any, old: Any) -> Float[Array, ""] | None:
+    if hasattr(new, "kl") and type(new) is type(old):
+        return jnp.mean(new.kl(old))
+    return None
