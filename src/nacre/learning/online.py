@@ -11,7 +11,7 @@ import hashlib
 import json
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -171,15 +171,24 @@ def write_trained(
     n_episodes: int = N_EPISODES,
     n_steps: int = N_STEPS,
     processes: int = 1,
+    on_episodes: Callable[[int], None] | None = None,
 ) -> dict[str, Any]:
     """Write a trained policy, and beside it a JSON file with its true value and its making.
 
-    The value is simulated over `n_steps`, and over the length of an episode where that is less.
+    Args:
+        result: The training.
+        world: Where it took place.
+        path: The policy's file, `*.safetensors`.
+        n_episodes: Episodes to simulate.
+        n_steps: Their length; where the world's own is less, the value over that is given too.
+        processes: Processes to simulate in.
+        on_episodes: Hears of simulated episodes.
 
     Returns:
         What the JSON file holds.
     """
     path = Path(path)
+    write_policy(result.policy, path, provenance={"training": result.as_json()})
     values = [
         simulate_value(
             world,
@@ -188,10 +197,10 @@ def write_trained(
             n_episodes=n_episodes,
             n_steps=steps,
             processes=processes,
+            on_episodes=on_episodes,
         ).as_json()
         for steps in sorted({n_steps, min(n_steps, world.episode_length)}, reverse=True)
     ]
-    write_policy(result.policy, path, provenance={"training": result.as_json()})
     document = {
         "policy": path.name,
         "fingerprint": fingerprint(result.policy),
