@@ -3,6 +3,12 @@
 from nacre.log.episodes import Log
 from nacre.log.files import read_log, validate_log, write_log
 from nacre.log.mapping import ColumnMap, read_columns
+from nacre.log.naming import (
+    action_labels,
+    action_names,
+    observation_labels,
+    observation_names,
+)
 from nacre.log.problems import Problem
 from nacre.log.tabular import log_from_arrays, log_from_table
 
@@ -10,8 +16,12 @@ __all__ = [
     "ColumnMap",
     "Log",
     "Problem",
+    "action_labels",
+    "action_names",
     "log_from_arrays",
     "log_from_table",
+    "observation_labels",
+    "observation_names",
     "read_columns",
     "read_log",
     "validate_log",

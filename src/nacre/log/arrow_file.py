@@ -14,7 +14,7 @@ from nacre.log.mapping import ColumnMap
 from nacre.log.metadata import KEY, encode_metadata
 from nacre.log.problems import Problems, show
 from nacre.log.stores import MEMORY, Store
-from nacre.log.tables import TableSource, build_table
+from nacre.log.tables import TableSource, build_table, build_tables
 
 _BATCH_ROWS = 2**16
 _MAGIC = b"ARROW1"
@@ -63,6 +63,8 @@ def _read_batches(mapped: Any) -> tuple[Any, list[Any]]:
 
 def write_file(log: Log, stream: IO[bytes], path: Path) -> None:
     """Write a log as an Arrow file, vectors as lists of fixed size."""
-    table = build_table(lay_out(log), {KEY: encode_metadata(log)})
-    with pa.ipc.new_file(stream, table.schema) as writer:
-        writer.write_table(table, max_chunksize=_BATCH_ROWS)
+    columns, metadata = lay_out(log), {KEY: encode_metadata(log)}
+    schema = build_table({name: values[:1] for name, values in columns.items()}, metadata).schema
+    with pa.ipc.new_file(stream, schema) as writer:
+        for table in build_tables(columns, metadata, _BATCH_ROWS):
+            writer.write_table(table)

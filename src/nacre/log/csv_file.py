@@ -21,11 +21,12 @@ from nacre.log.metadata import KEY, encode_metadata
 from nacre.log.problems import Problems, show
 from nacre.log.recognition import recognise
 from nacre.log.stores import MEMORY, Store
-from nacre.log.tables import TableSource, build_table
+from nacre.log.tables import TableSource, build_table, build_tables
 
 _PREFIX = f"# {KEY}: "
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _USUAL_RATIO = 8
+_BATCH_ROWS = 2**16
 
 
 def open_file(
@@ -56,10 +57,13 @@ def estimate_bytes(path: Path) -> int:
 def write_file(log: Log, stream: IO[bytes], path: Path) -> None:
     """Write a log as CSV, the metadata in a comment on the first line."""
     check_names(log)
-    table = build_table(spread(lay_out(log)), None)
+    columns = spread(lay_out(log))
+    schema = build_table({name: values[:1] for name, values in columns.items()}, None).schema
     with compress(stream, path) as target:
         target.write(f"{_PREFIX}{encode_metadata(log, log.columns)}\n".encode())
-        arrow_csv.write_csv(table, target)
+        with arrow_csv.CSVWriter(target, schema) as writer:
+            for table in build_tables(columns, None, _BATCH_ROWS):
+                writer.write_table(table)
 
 
 def _read_head(path: Path, columns: ColumnMap) -> tuple[str | None, Layout]:

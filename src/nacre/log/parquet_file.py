@@ -15,7 +15,7 @@ from nacre.log.mapping import ColumnMap
 from nacre.log.metadata import KEY, encode_metadata
 from nacre.log.problems import Problems, show
 from nacre.log.stores import MEMORY, Store
-from nacre.log.tables import TableSource, build_table
+from nacre.log.tables import TableSource, build_table, build_tables
 
 _BUFFER_BYTES = 2**20
 _BATCH_ROWS = 2**16
@@ -62,5 +62,8 @@ def estimate_bytes(path: Path) -> int:
 
 def write_file(log: Log, stream: IO[bytes], path: Path) -> None:
     """Write a log as Parquet, vectors as lists of fixed size."""
-    table = build_table(lay_out(log), {KEY: encode_metadata(log)})
-    pq.write_table(table, stream, row_group_size=_GROUP_ROWS, compression="zstd")
+    columns, metadata = lay_out(log), {KEY: encode_metadata(log)}
+    schema = build_table({name: values[:1] for name, values in columns.items()}, metadata).schema
+    with pq.ParquetWriter(stream, schema, compression="zstd") as writer:
+        for table in build_tables(columns, metadata, _GROUP_ROWS):
+            writer.write_table(table, row_group_size=_GROUP_ROWS)

@@ -15,7 +15,7 @@ from nacre.log.categories import Numbering
 from nacre.log.mapping import Label
 from nacre.log.metadata import KEY, decode_metadata
 from nacre.log.problems import Problems, show
-from nacre.log.stores import MEMORY, Store
+from nacre.log.stores import MEMORY, Store, release
 
 
 class TableSource:
@@ -80,6 +80,20 @@ class TableSource:
                 f"cannot be read ({show(str(error))})", "write the file anew", column=name
             )
             return None
+
+
+def build_tables(
+    columns: Mapping[str, NDArray[Any]], metadata: Mapping[str, str] | None, n_rows: int
+) -> Iterator[Any]:
+    """Yield Arrow tables of up to `n_rows` rows; (N, w) columns become lists of the fixed size w.
+
+    Columns that are mapped from files are read as they are needed and let go of.
+    """
+    length = len(next(iter(columns.values())))
+    for start in range(0, length, n_rows):
+        part = {name: values[start : start + n_rows] for name, values in columns.items()}
+        yield build_table(part, metadata)
+        release(*columns.values())
 
 
 def build_table(columns: Mapping[str, NDArray[Any]], metadata: Mapping[str, str] | None) -> Any:
