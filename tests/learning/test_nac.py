@@ -392,7 +392,9 @@ def test_what_the_actor_maximises_by_hand() -> None:
             config = make_config(
                 {"states": states, "start_share": 0.25, "behaviour_weight": weight}
             )
-            found = combine_objective(config, value, gain, divergence, cost, length, spread)
+            found = combine_objective(
+                config, value, gain, divergence, cost, length, spread, jnp.asarray(weight)
+            )
             np.testing.assert_allclose(found, objective - weight * 2.0 * 0.5, rtol=1e-6)
 
 

@@ -150,12 +150,17 @@ class SwitchingCost:
             return lambda x: count * x
         return lambda x: x
 
-    def statewise_cost(self, comparison: Comparison) -> Float[Array, "..."]:
-        """F = c_l 𝓛 + c_t 𝓣 at each state."""
-        return (
-            self.learning_weight * comparison.learning
-            + self.transaction_weight * comparison.transaction
-        )
+    @property
+    def prices(self) -> tuple[float, float]:
+        """c_l and c_t."""
+        return self.learning_weight, self.transaction_weight
+
+    def statewise_cost(
+        self, comparison: Comparison, prices: Float[Array, "2"] | tuple[float, float] | None = None
+    ) -> Float[Array, "..."]:
+        """F = c_l 𝓛 + c_t 𝓣 at each state; at other prices where given."""
+        learning, transaction = self.prices if prices is None else prices
+        return learning * comparison.learning + transaction * comparison.transaction
 
     def at(
         self,
@@ -164,10 +169,20 @@ class SwitchingCost:
         states: Array,
         key: PRNGKeyArray,
         weights: Float[Array, " n"] | None = None,
+        prices: Float[Array, "2"] | None = None,
     ) -> Float[Array, ""]:
-        """C estimated on given states, for training: compiled, differentiable in the new policy."""
+        """C estimated on given states, for training: compiled, differentiable in the new policy.
+
+        Args:
+            old_policy: The policy in force.
+            new_policy: The one proposed.
+            states: Where to compare them.
+            key: Of the action samples, where the cost needs any.
+            weights: Probabilities of the states; all alike if not given.
+            prices: c_l and c_t instead of the cost's own: what is compiled then serves all prices.
+        """
         comparison = self.statewise.compare(old_policy(states), new_policy(states), key)
-        costs = self.statewise_cost(comparison)
+        costs = self.statewise_cost(comparison, prices)
         costs = costs * _weigh(self.importance, states, costs.shape)
         average = jnp.mean(costs) if weights is None else jnp.sum(weights * costs)
         return self.link_function(new_policy.observation_space)(average)

@@ -34,6 +34,8 @@ class SwitchingProblem(eqx.Module):
     """What is given: the log, the old policy, the price of leaving it, and the start.
 
     `price_share` of the cost is charged while learning; less than all of it only during a ramp.
+    `prices` and `behaviour_weight`, where given, stand in for those of cost and configuration: as
+    arrays they do not make the compiled epoch another one.
     """
 
     transitions: Transitions
@@ -41,6 +43,8 @@ class SwitchingProblem(eqx.Module):
     start: Float[Array, "starts ..."]
     cost: SwitchingCost = eqx.field(static=True)
     price_share: Float[Array, ""] = eqx.field(default_factory=lambda: jnp.ones(()))
+    prices: Float[Array, "2"] | None = None
+    behaviour_weight: Float[Array, ""] | None = None
 
 
 class State(eqx.Module):
@@ -100,7 +104,9 @@ def step(
     )
 
     def price(policy: Policy) -> Float[Array, ""]:
-        full = problem.cost.at(problem.old_policy, policy, cost_states, action_key)
+        full = problem.cost.at(
+            problem.old_policy, policy, cost_states, action_key, prices=problem.prices
+        )
         return problem.price_share * full
 
     next_values = next_state_values(
@@ -163,7 +169,11 @@ def actor_objective(
     cost = price(policy)
     value, gain, divergence = objective_terms(config, problem, policy, critics, batch, key)
     length = problem.transitions.discounted_length
-    objective = combine_objective(config, value, gain, divergence, cost, length, critics.spread)
+    weight = problem.behaviour_weight
+    if weight is None:
+        weight = jnp.asarray(config.actor.behaviour_weight, float)
+    terms = value, gain, divergence, cost
+    objective = combine_objective(config, *terms, length, critics.spread, weight)
     return objective, (value, cost, divergence)
 
 
@@ -221,6 +231,7 @@ def combine_objective(
     cost: Float[Array, ""],
     length: Float[Array, ""],
     spread: Float[Array, ""],
+    behaviour_weight: Float[Array, ""],
 ) -> Float[Array, ""]:
     """What the actor maximises.
 
@@ -235,8 +246,8 @@ def combine_objective(
     share = {"start": 1.0, "log": 0.0, "mixture": actor.start_share}[actor.states]
     at_start = value - cost
     at_log = gain - cost / length
-    scale = jax.lax.stop_gradient(spread)
-    return share * at_start + (1.0 - share) * at_log - actor.behaviour_weight * scale * divergence
+    held = behaviour_weight * jax.lax.stop_gradient(spread) * divergence
+    return share * at_start + (1.0 - share) * at_log - held
 
 
 def net_estimate(

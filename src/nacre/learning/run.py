@@ -212,7 +212,9 @@ def _set_up(
         ),
         open_policy(old_policy),
         as_rows(start, old_policy.signature),
-        cost,
+        dataclasses.replace(cost, learning_weight=1.0, transaction_weight=0.0),
+        prices=jnp.asarray(cost.prices, float),
+        behaviour_weight=jnp.asarray(config.actor.behaviour_weight, float),
     )
     if config.warm_critics:
         if old_critics is None:
@@ -248,8 +250,10 @@ def _reason(history: list[EpochRecord], old_value: float, config: LearnerConfig)
 
 def _compiled_part(config: LearnerConfig) -> LearnerConfig:
     """The configuration without what an epoch does not see: one compiled epoch serves them all."""
+    held = 1.0 if config.actor.behaviour_weight > 0 else 0.0
     return dataclasses.replace(
         config,
+        actor=dataclasses.replace(config.actor, behaviour_weight=held),
         epochs=1,
         ramp_epochs=0,
         prefit_steps=0,
