@@ -13,7 +13,6 @@ import numpy as np
 from jaxtyping import ArrayLike
 from scipy import stats
 
-from nacre import __version__
 from nacre.advice import Advice, Assessment, Estimate
 from nacre.costs.description import describe_cost
 from nacre.costs.family import CostBreakdown, SwitchingCost
@@ -35,6 +34,7 @@ from nacre.learning.run import check_fit, learn
 from nacre.log import Log
 from nacre.policies.files import fingerprint
 from nacre.policies.policy import Policy
+from nacre.versions import find_versions
 
 LEAST_EPISODES = 4
 
@@ -204,7 +204,7 @@ def advise(
         "config": config.as_json(),
         "confidence_level": config.confidence,
         "seed": seed,
-        "versions": {"nacre": __version__},
+        "versions": find_versions(),
         "wall_seconds": time.perf_counter() - began,
     }
     return Advice(

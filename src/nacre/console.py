@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.panel import Panel
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
 
+from nacre.advice import Advice
 from nacre.costs import CostBreakdown, LogStates, SwitchingCost
 from nacre.errors import InputError
 from nacre.log import Log, Problem
@@ -210,3 +220,56 @@ def print_results(table: str, out: Path, docs: Path | None, *, as_json: bool) ->
     _console().print(shown)
     for path in written:
         sys.stderr.write(f"written: {path}\n")
+
+
+@contextlib.contextmanager
+def open_counter(label: str, total: int, *, quiet: bool) -> Iterator[Callable[[int], None]]:
+    """A bar on standard error that counts to a total; nothing when quiet or not on a terminal."""
+    console = Console(stderr=True)
+    if quiet or not console.is_terminal:
+        yield lambda n: None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, TimeRemainingColumn(), console=console) as progress:
+        task = progress.add_task(label, total=total)
+        yield lambda n: progress.advance(task, n)
+
+
+def print_advice(advice: Advice, out: Path | None) -> None:
+    """Print the verdict and what it rests on."""
+    gain, old, new = advice.net_gain, advice.old_value, advice.chosen.value
+    cost = advice.chosen.cost
+    turning = advice.chosen.break_even
+    lines = [
+        f"{advice.verdict.upper()}  (confidence {advice.confidence:.1%})",
+        advice.judgement.reason,
+        "",
+        f"net gain   {_with_interval(gain)}",
+        f"old value  {_with_interval(old)}  {old.method}",
+        f"new value  {_with_interval(new)}  candidate {advice.chosen.candidate.name}",
+        f"cost       {cost.total:.4g} = learning {cost.learning:.4g} + transaction "
+        f"{cost.transaction:.4g}",
+        f"turns at   {_turning(turning)}",
+    ]
+    console = _console()
+    console.print(Panel("\n".join(lines), title="nacre", expand=False), markup=False)
+    for note in (*advice.notes, *advice.chosen.notes):
+        console.print(f"note: {note}", markup=False)
+    if out is not None:
+        console.print(f"written to {out}", markup=False)
+
+
+def _with_interval(estimate: Any) -> str:
+    return f"{estimate.mean:.4g} [{estimate.low:.4g}, {estimate.high:.4g}]"
+
+
+def _turning(turning: Any) -> str:
+    parts = [
+        f"{name} weight {weight:.4g}"
+        for name, weight in (
+            ("learning", turning.learning_weight),
+            ("transaction", turning.transaction_weight),
+        )
+        if weight is not None
+    ]
+    return " or ".join(parts) if parts else "no price: nothing is moved"

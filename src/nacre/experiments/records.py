@@ -6,8 +6,6 @@ import contextlib
 import json
 import os
 import secrets
-import subprocess
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +13,6 @@ from nacre.errors import InputError
 from nacre.experiments.tables import Row
 
 FORMAT = 1
-PACKAGES = ("nacre", "jax", "jaxlib", "equinox", "optax", "numpy", "gymnasium", "mujoco", "libsumo")
 SETTINGS = ("table", "row", "config", "seed", "steps", "learner", "cost", "old_policy", "truth")
 """What a record follows from; two records that agree in it have the same figures."""
 
@@ -67,28 +64,3 @@ def is_done(path: Path, settings: dict[str, Any]) -> bool:
                 f"{path}: made with another {name}; delete it, or choose another --out"
             )
     return True
-
-
-def find_versions() -> dict[str, str]:
-    """Versions of what the figures depend on, as far as installed."""
-    found = {}
-    for package in PACKAGES:
-        with contextlib.suppress(PackageNotFoundError):
-            found[package] = version(package)
-    return found
-
-
-def find_commit() -> str | None:
-    """The commit that this code stands on, where it lies in a repository."""
-    try:
-        done = subprocess.run(
-            ["git", "rev-parse", "HEAD"],  # noqa: S607
-            cwd=Path(__file__).parent,
-            capture_output=True,
-            text=True,
-            timeout=10,
-            check=True,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return done.stdout.strip()

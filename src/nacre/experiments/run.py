@@ -21,13 +21,7 @@ from nacre.decision.algorithm import Outcome, net_actor_critic
 from nacre.engines import map_tasks
 from nacre.errors import InputError
 from nacre.evaluation.fitted import Evaluation
-from nacre.experiments.records import (
-    find_commit,
-    find_versions,
-    is_done,
-    record_path,
-    write_record,
-)
+from nacre.experiments.records import is_done, record_path, write_record
 from nacre.experiments.shared import Shared, Truth, make_old_policy
 from nacre.experiments.tables import Row
 from nacre.learning.config import LearnerConfig, default
@@ -35,6 +29,7 @@ from nacre.learning.progress import PlainLines, Silent, Tick
 from nacre.log import Log
 from nacre.policies.files import fingerprint
 from nacre.policies.policy import Policy
+from nacre.versions import find_commit, find_versions
 from nacre.worlds.simulators import World, find_world
 
 CONFIGS: dict[str, Callable[[Row], LearnerConfig]] = {

@@ -1,0 +1,90 @@
+"""Commands that advise: advise."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from nacre.commands.options import AsJson, Quiet, Seed
+from nacre.errors import InputError
+
+app = typer.Typer()
+
+ADVISE_EXAMPLES = """\b
+Examples:
+  nacre advise --log log.parquet --policy old.safetensors --cost cost.toml --out advice
+  nacre advise --log log.csv --policy clone --cost cost.toml --json
+"""
+
+
+@app.command(short_help="Should the old policy be replaced?", epilog=ADVISE_EXAMPLES)
+def advise(
+    log: Annotated[str, typer.Option("--log", help="Log of the old policy.")],
+    cost_file: Annotated[Path, typer.Option("--cost", help="What switching costs, cost.toml.")],
+    policy: Annotated[
+        str,
+        typer.Option(
+            "--policy", help="Policy in force: a file, or columns or clone to take it from the log."
+        ),
+    ] = "clone",
+    candidate: Annotated[
+        list[Path] | None, typer.Option("--candidate", help="A policy of yours to judge as well.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder for decision.json and the new policy.")
+    ] = None,
+    confidence: Annotated[
+        float, typer.Option("--confidence", help="Probability that a switch has to gain.")
+    ] = 0.95,
+    rule: Annotated[
+        str, typer.Option("--rule", help="bounds, or paper for its point estimates.")
+    ] = "bounds",
+    discount: Annotated[float, typer.Option("--discount", help="γ.")] = 0.99,
+    columns: Annotated[
+        Path | None, typer.Option("--columns", help="Which column of the log holds what, map.toml.")
+    ] = None,
+    as_json: AsJson = False,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Advise whether to replace the old policy: switch, keep, or undecided.
+
+    Learns candidates from a part of the log, judges them by the other part, subtracts the price of
+    the switch. With --quiet the verdict alone is printed.
+    """
+    import dataclasses
+
+    from nacre import console
+    from nacre.advise import advise as find_advice
+    from nacre.advise import suggest_config
+    from nacre.costs import read_cost
+    from nacre.learning.progress import open_reporter
+    from nacre.learning.proposals import Candidate
+    from nacre.log import read_log
+    from nacre.policies import read_policy
+
+    price = read_cost(cost_file)
+    data = read_log(log, columns=columns)
+    old = read_policy(policy, log=data, seed=seed)
+    brought = [
+        Candidate(path.stem, read_policy(path, log=data, seed=seed), f"brought as {path.name}")
+        for path in candidate or []
+    ]
+    settings: dict[str, Any] = {"confidence": confidence, "rule": rule}
+    config = dataclasses.replace(suggest_config(data, discount), **settings)
+    if out is not None and out.is_file():
+        raise InputError(f"{out}: is a file; give a folder")
+    with open_reporter(quiet=quiet) as reporter:
+        found = find_advice(
+            data, old, price, config=config, candidates=brought, seed=seed, reporter=reporter
+        )
+    if out is not None:
+        found.save(out)
+    if as_json:
+        console.print_json(found.as_json())
+    elif quiet:
+        typer.echo(found.verdict)
+    else:
+        console.print_advice(found, out)

@@ -1,0 +1,106 @@
+"""Commands about logs and prices: validate, cost, demo."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nacre.commands.options import AsJson, Quiet, Seed
+from nacre.errors import InputError
+
+app = typer.Typer()
+
+VALIDATE_EXAMPLES = """\b
+Examples:
+  nacre validate log.parquet
+  nacre validate log.csv --json
+"""
+COST_EXAMPLES = """\b
+Examples:
+  nacre cost --log log.parquet --policy old.safetensors \\
+      --new-policy new.safetensors --cost cost.toml
+  nacre cost --log log.csv --policy old.safetensors \\
+      --new-policy new.safetensors --cost cost.toml --json
+"""
+DEMO_EXAMPLES = """\b
+Examples:
+  nacre demo
+  nacre demo --json
+"""
+
+
+@app.command(short_help="Check a log and name every problem in it.", epilog=VALIDATE_EXAMPLES)
+def validate(
+    file: Annotated[Path, typer.Argument(help="The log: .parquet, .csv or .npz.")],
+    as_json: AsJson = False,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Check a log and name every problem in it by column, row, value and remedy.
+
+    Exit code 0 and a summary if there is none, else 2 and one line a problem. Nothing is drawn at
+    random here: the seed changes nothing.
+    """
+    from nacre import console
+    from nacre.log import read_log, validate_log
+
+    try:
+        log = read_log(file)
+    except InputError:
+        if not as_json:
+            raise
+        console.print_json(console.describe_problems(file, validate_log(file)))
+        raise typer.Exit(2) from None
+    if as_json:
+        console.print_json(console.describe_log(file, log))
+    elif not quiet:
+        console.print_log(file, log)
+
+
+@app.command(short_help="Price the switch from one policy to another.", epilog=COST_EXAMPLES)
+def cost(
+    log: Annotated[Path, typer.Option("--log", help="Log of the old policy.")],
+    policy: Annotated[Path, typer.Option("--policy", help="Policy in force, .safetensors.")],
+    new_policy: Annotated[Path, typer.Option("--new-policy", help="Policy proposed.")],
+    cost_file: Annotated[Path, typer.Option("--cost", help="What switching costs, cost.toml.")],
+    as_json: AsJson = False,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Price the switch from one policy to another over the states of a log.
+
+    With --quiet the total alone is printed.
+    """
+    from nacre import console
+    from nacre.pricing import price_files
+
+    priced = price_files(log, policy, new_policy, cost_file, seed=seed)
+    if as_json:
+        console.print_json(priced.as_json())
+    elif quiet:
+        typer.echo(f"{priced.breakdown.total:.6g}")
+    else:
+        console.print_cost(priced.cost, priced.breakdown)
+
+
+@app.command(short_help="Price a switch on the bundled log.", epilog=DEMO_EXAMPLES)
+def demo(as_json: AsJson = False, seed: Seed = 0, quiet: Quiet = False) -> None:
+    """Price a switch on the bundled log of a cart on a rail, and say what it shows.
+
+    With --quiet the figures are printed without the explanation.
+    """
+    from nacre import console
+    from nacre.demo import run_demo
+
+    shown = run_demo(seed)
+    if as_json:
+        console.print_json(shown.as_json())
+        return
+    if not quiet:
+        console.print_text(shown.introduce())
+    console.print_cost(shown.example.cost, shown.breakdown)
+    if not quiet:
+        console.print_text(shown.explain())
+        typer.echo(shown.suggest())

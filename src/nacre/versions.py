@@ -1,0 +1,35 @@
+"""What figures depend on besides their settings: versions of packages, and the commit."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+PACKAGES = ("nacre", "jax", "jaxlib", "equinox", "optax", "numpy", "gymnasium", "mujoco", "libsumo")
+
+
+def find_versions() -> dict[str, str]:
+    """Versions of what the figures depend on, as far as installed."""
+    found = {}
+    for package in PACKAGES:
+        with contextlib.suppress(PackageNotFoundError):
+            found[package] = version(package)
+    return found
+
+
+def find_commit() -> str | None:
+    """The commit that this code stands on, where it lies in a repository."""
+    try:
+        done = subprocess.run(
+            ["git", "rev-parse", "HEAD"],  # noqa: S607
+            cwd=Path(__file__).parent,
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip()
