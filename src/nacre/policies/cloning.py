@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -24,6 +25,11 @@ from nacre.policies.policy import MLPPolicy, Scaling, Signature
 Loss = Callable[[Float[Array, "rows outputs"], Array], Float[Array, " rows"]]
 
 
+WATCHED_SHARE = 0.1
+LEAST_WATCHED = 10
+N_STRETCHES = 20
+
+
 @dataclass(frozen=True)
 class CloneConfig:
     """How a clone is fitted: Adam with a learning rate that falls to zero along a cosine."""
@@ -36,8 +42,10 @@ class CloneConfig:
     held_out: float = 0.1
 
     def __post_init__(self) -> None:
-        if self.n_steps < 1 or self.batch_size < 1 or not self.learning_rate > 0:
-            raise InputError(f"{self}: steps, batch size and learning rate have to be positive")
+        if self.n_steps < 20 or self.batch_size < 1 or not self.learning_rate > 0:
+            raise InputError(
+                f"{self}: give at least 20 steps, a positive batch size and learning rate"
+            )
         if not 0 < self.held_out < 1:
             raise InputError(f"held_out = {self.held_out}: give a share between 0 and 1")
 
@@ -114,7 +122,7 @@ def clone_outputs(
 def split_rows(n: int, held_out: float, key: PRNGKeyArray) -> tuple[np.ndarray, np.ndarray]:
     """Rows to fit to and rows held out, both at least one."""
     if n < 2:
-        raise InputError(f"cannot clone from {n} observations; give at least 2")
+        raise InputError("cannot clone from fewer than 2 observations; give more")
     order = np.asarray(jax.random.permutation(key, n))
     first = min(max(round(held_out * n), 1), n - 1)
     return np.sort(order[first:]), np.sort(order[:first])
@@ -149,12 +157,22 @@ def fit(
     key: PRNGKeyArray,
     config: CloneConfig,
 ) -> MLPPolicy:
-    """Minimise the mean loss of the network's outputs against the targets, in one compiled loop."""
-    network = _descend(config, loss, policy, jnp.asarray(observations), jnp.asarray(targets), key)
-    fitted = dataclasses.replace(policy, network=network)
+    """Minimise the mean loss of the network's outputs against the targets, in one compiled loop.
+
+    A tenth of the rows only watches: the network at which its loss was lowest is kept, so that few
+    rows are not learned by heart.
+    """
+    split_key, step_key = jax.random.split(key)
+    fitted = watched = np.arange(len(observations))
+    if len(observations) >= LEAST_WATCHED:
+        fitted, watched = split_rows(len(observations), WATCHED_SHARE, split_key)
+    rows = tuple(
+        (jnp.asarray(observations[part]), jnp.asarray(targets[part])) for part in (fitted, watched)
+    )
+    network = _descend(config, loss, policy, rows[0], rows[1], step_key)
     if not all(bool(jnp.all(jnp.isfinite(leaf))) for leaf in jax.tree.leaves(network)):
         raise InputError("cloning diverged; lower learning_rate in CloneConfig")
-    return fitted
+    return dataclasses.replace(policy, network=network)
 
 
 @eqx.filter_jit
@@ -162,39 +180,56 @@ def _descend(
     config: CloneConfig,
     loss: Loss,
     policy: MLPPolicy,
-    observations: Array,
-    targets: Array,
+    fitted: tuple[Array, Array],
+    watched: tuple[Array, Array],
     key: PRNGKeyArray,
 ) -> MLP:
     optimizer = optax.adam(optax.cosine_decay_schedule(config.learning_rate, config.n_steps))
 
-    def objective(network: MLP, rows: Array) -> Float[Array, ""]:
-        return jnp.mean(loss(network(policy.encode(observations[rows])), targets[rows]))
+    def objective(network: MLP, observations: Array, targets: Array) -> Float[Array, ""]:
+        return jnp.mean(loss(network(policy.encode(observations)), targets))
 
-    def step(
-        carry: tuple[MLP, optax.OptState], key: PRNGKeyArray
-    ) -> tuple[tuple[MLP, optax.OptState], None]:
+    def step(carry: tuple[MLP, optax.OptState], key: PRNGKeyArray) -> tuple[Any, None]:
         network, memory = carry
-        rows = jax.random.randint(key, (config.batch_size,), 0, observations.shape[0])
-        updates, memory = optimizer.update(eqx.filter_grad(objective)(network, rows), memory)
+        rows = jax.random.randint(key, (config.batch_size,), 0, fitted[0].shape[0])
+        gradient = eqx.filter_grad(objective)(network, fitted[0][rows], fitted[1][rows])
+        updates, memory = optimizer.update(gradient, memory)
         return (eqx.apply_updates(network, updates), memory), None
 
-    memory = optimizer.init(eqx.filter(policy.network, eqx.is_array))
-    keys = jax.random.split(key, config.n_steps)
-    return jax.lax.scan(step, (policy.network, memory), keys)[0][0]
+    def stretch(carry: Any, keys: PRNGKeyArray) -> tuple[Any, None]:
+        (network, memory, best, lowest) = carry
+        (network, memory), _ = jax.lax.scan(step, (network, memory), keys)
+        seen = objective(network, *watched)
+        better = seen < lowest
+        best = jax.tree.map(lambda new, old: jnp.where(better, new, old), network, best)
+        return (network, memory, best, jnp.minimum(seen, lowest)), None
+
+    network = policy.network
+    memory = optimizer.init(eqx.filter(network, eqx.is_array))
+    keys = jax.random.split(key, (N_STRETCHES, config.n_steps // N_STRETCHES))
+    carry = (network, memory, network, jnp.asarray(jnp.inf))
+    best: MLP = jax.lax.scan(stretch, carry, keys)[0][2]
+    return best
 
 
 def _find_loss(head: Head, spread: np.ndarray | None) -> Loss:
     """KL(model ‖ clone) up to a constant, in terms of the head's outputs."""
     if head == "deterministic":
         assert spread is not None  # noqa: S101 - given with this head
-        scale = tuple(spread.tolist())
-        return lambda outputs, targets: (
-            0.5 * jnp.mean(((outputs - targets) / jnp.asarray(scale)) ** 2, axis=-1)
-        )
+        return _Distance(tuple(spread.tolist()))
     if head.endswith("gaussian"):
         return _gaussian_loss
     return _categorical_loss
+
+
+@dataclass(frozen=True)
+class _Distance:
+    """Half the mean squared distance in units of the spread."""
+
+    spread: tuple[float, ...]
+
+    def __call__(self, outputs: Array, targets: Array) -> Array:
+        return 0.5 * jnp.mean(((outputs - targets) / jnp.asarray(self.spread)) ** 2, axis=-1)
 
 
 def _gaussian_loss(outputs: Array, targets: Array) -> Array:

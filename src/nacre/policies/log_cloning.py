@@ -111,15 +111,25 @@ def _fit(
     start = dataclasses.replace(start, log_std_bounds=USUAL_LOG_STD)
     if head != "categorical":
         spread = actions.std(axis=0)
-        top = max(USUAL_LOG_STD[1], float(np.log(spread.max() + 1.0)) + 2.0)
+        top = max(USUAL_LOG_STD[1], float(np.ceil(np.log(spread.max() + 1.0))) + 2.0)
         start = dataclasses.replace(start, log_std_bounds=(USUAL_LOG_STD[0], top))
     if head in ("gaussian", "clipped_gaussian"):
         start = _start_at(start, actions.mean(axis=0), np.maximum(spread, 1e-6))
-
-    def loss(outputs: Array, taken: Array) -> Array:
-        return -make_distribution(head, outputs, signature, start.log_std_bounds).log_prob(taken)
-
+    loss = _Unlikelihood(head, signature, start.log_std_bounds)
     return fit(start, log.observations[rows], actions, loss, key, config)
+
+
+@dataclass(frozen=True)
+class _Unlikelihood:
+    """Minus the log likelihood of actions; equal ones share a compiled loop."""
+
+    head: Head
+    signature: Signature
+    log_std_bounds: tuple[float, float]
+
+    def __call__(self, outputs: Array, actions: Array) -> Array:
+        made = make_distribution(self.head, outputs, self.signature, self.log_std_bounds)
+        return -made.log_prob(actions)
 
 
 def _start_at(policy: MLPPolicy, mean: np.ndarray, spread: np.ndarray) -> MLPPolicy:
@@ -162,13 +172,14 @@ def _choice_error(probabilities: np.ndarray, actions: np.ndarray) -> float:
 
 def _decile_error(distribution: Gaussian, actions: np.ndarray) -> float:
     latent = np.asarray(distribution._unsquash(jnp.asarray(actions)))
-    ranks = np.asarray(normal_cdf(jnp.asarray(latent - distribution.location) / distribution.std))
+    z = jnp.asarray(latent - distribution.location) / distribution.std
+    lower = upper = np.asarray(normal_cdf(z))
     if isinstance(distribution, ClippedGaussian):
-        # An atom spreads over the ranks it covers; its middle stands for them.
-        low, high = np.asarray(distribution.low), np.asarray(distribution.high)
-        ranks = np.where(actions <= low, ranks / 2, ranks)
-        ranks = np.where(actions >= high, (1 + ranks) / 2, ranks)
-    below = np.mean(ranks[..., None] <= _LEVELS, axis=0)
+        # An atom spreads evenly over the ranks that it covers.
+        lower = np.where(actions <= np.asarray(distribution.low), 0.0, lower)
+        upper = np.where(actions >= np.asarray(distribution.high), 1.0, upper)
+    width = np.maximum(upper - lower, 1e-9)[..., None]
+    below = np.mean(np.clip((_LEVELS - lower[..., None]) / width, 0.0, 1.0), axis=0)
     return float(np.mean(np.abs(below - _LEVELS)))
 
 

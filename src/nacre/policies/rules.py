@@ -93,6 +93,7 @@ def build_rule(
     form = find_form(set(answers))
     if form is None:
         raise InputError(f"{entries[0][0]}: give an action, probabilities, or mean and std")
+    head = find_head(form, signature)
     outputs = head_outputs(form, answers, signature, len(entries))
     size = len(names)
     bounds = np.array(boxes, np.float32).reshape(-1, size, 2)
@@ -101,7 +102,7 @@ def build_rule(
         jnp.asarray(bounds[..., 1]),
         jnp.asarray(outputs),
         signature,
-        find_head(form, signature),
+        head,
     )
 
 
