@@ -194,7 +194,7 @@ def _write_part(path: Path, columns: Columns) -> None:
 def _read_part(folder: Path, part: Part) -> Columns:
     path = _part_file(folder, part)
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
             columns = {name: archive[name] for name in archive.files}
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
         raise InputError(f"{path}: damaged ({error}); delete it and collect again") from None

@@ -94,7 +94,8 @@ def describe_gymnasium(name: str) -> World:
         start = simulator.reset(0, nominal=True) if _is_mujoco(environment) else None
     finally:
         simulator.close()
-    limit = environment.spec.max_episode_steps or EPISODE_LENGTH
+    # The world's own limit; the environment that we use has lost it with its wrappers.
+    limit = gymnasium.spec(name).max_episode_steps or EPISODE_LENGTH
     return World(name, signature, start, limit, UNIFORM_STEPS, SIDE_BY_SIDE)
 
 

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
-import os
-import subprocess
-import sys
 from collections.abc import Iterable
 from typing import Any
 
@@ -15,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nacre.errors import InputError
+from nacre.worlds.opengl import find_opengl, render_robot
 from nacre.worlds.simulators import require
 
 Picture = NDArray[np.uint8]
@@ -24,7 +21,7 @@ SIZE = 480
 FINER = 3
 """Our own drawings are made this many times larger and then reduced, for smooth edges."""
 
-PAPER, INK, FAINT = (250, 250, 247), (70, 70, 70), (196, 196, 190)
+PAPER, INK = (250, 250, 247), (70, 70, 70)
 FLOOR, BRANCH = (226, 228, 218), (205, 133, 63)
 MEADOW, ROAD, MARKING = (222, 230, 214), (96, 98, 104), (214, 214, 210)
 LIGHTS = {"r": (226, 58, 52), "y": (250, 190, 30), "g": (40, 176, 84)}
@@ -34,20 +31,7 @@ INCOMING_METRES, OUTGOING_METRES = 80.0, 30.0
 # Numbers that MuJoCo's headers give to kinds of joints and shapes.
 _FREE_JOINT = 0
 _CAPSULE, _CYLINDER, _BOX = 3, 5, 6
-_BACKENDS = ("egl", "osmesa", "glfw")
-# What MuJoCo itself understands as a wish not to use OpenGL.
-_NO_OPENGL = ("disable", "disabled", "off", "false", "0")
 _TICKS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
-
-_PROBE = """
-import mujoco
-from mujoco.{backend} import GLContext
-context = GLContext(64, 64)
-context.make_current()
-model = mujoco.MjModel.from_xml_string("<mujoco><worldbody/></mujoco>")
-mujoco.MjrContext(model, mujoco.mjtFontScale.mjFONTSCALE_100)
-print("works")
-"""
 
 
 def draw_robot(environment: Any) -> Picture:
@@ -59,53 +43,7 @@ def draw_robot(environment: Any) -> Picture:
     if not hasattr(environment, "mujoco_renderer"):
         return _draw_itself(environment)
     backend = find_opengl()
-    return sketch_robot(environment) if backend is None else _render_robot(environment, backend)
-
-
-@functools.cache
-def find_opengl() -> str | None:
-    """The way by which MuJoCo can draw without a window here, or None; looked for once.
-
-    The environment variable MUJOCO_GL chooses it, as everywhere with MuJoCo, or forbids it ("off").
-    It is tried in another process: where OpenGL does not work it may take its process with it.
-    """
-    wanted = os.environ.get("MUJOCO_GL", "").lower()
-    if wanted in _NO_OPENGL:
-        return None
-    for backend in (wanted,) if wanted in _BACKENDS else ("egl", "osmesa"):
-        code = _PROBE.format(backend=backend)
-        environment = {name: value for name, value in os.environ.items() if name != "MUJOCO_GL"}
-        try:
-            done = subprocess.run(  # noqa: S603
-                [sys.executable, "-c", code],
-                env=environment | {"MUJOCO_GL": backend},
-                capture_output=True,
-                text=True,
-                timeout=60,
-                check=False,
-            )
-        except (OSError, subprocess.SubprocessError):
-            continue
-        if "works" in done.stdout:
-            return backend
-    return None
-
-
-def _render_robot(environment: Any, backend: str) -> Picture:
-    import mujoco
-
-    renderer = environment.mujoco_renderer
-    # The camera that moves with the robot; -1 is the one that stays, for models without it.
-    renderer.camera_id = mujoco.mj_name2id(environment.model, mujoco.mjtObj.mjOBJ_CAMERA, "track")
-    before = os.environ.get("MUJOCO_GL")
-    os.environ["MUJOCO_GL"] = backend
-    try:
-        return np.array(renderer.render("rgb_array"), np.uint8)
-    finally:
-        if before is None:
-            del os.environ["MUJOCO_GL"]
-        else:
-            os.environ["MUJOCO_GL"] = before
+    return sketch_robot(environment) if backend is None else render_robot(environment, backend)
 
 
 def _draw_itself(environment: Any) -> Picture:

@@ -207,27 +207,39 @@ def write_film(film: Film, path: Path) -> None:
 
 
 def _write_animation(film: Film, path: Path) -> None:
-    from PIL import Image
-
-    pictures = (Image.fromarray(picture) for picture in film)
     kind = FORMATS[path.suffix.lower()]
-    options: dict[str, Any] = {"quality": 85} if kind == "WEBP" else {}
-    if kind == "GIF":
-        palette = _choose_colours(film)
-        pictures = (
-            picture.quantize(palette=palette, dither=Image.Dither.NONE) for picture in pictures
-        )
-        options = {"optimize": True, "disposal": 1}
-    first = next(pictures)
-    first.save(
+    palette = _choose_colours(film) if kind == "GIF" else None
+    options: dict[str, dict[str, Any]] = {
+        "GIF": {"optimize": True, "disposal": 1},
+        "WEBP": {"quality": 85},
+    }
+    next(iter(_Images(film, palette, first=0))).save(
         path,
         format=kind,
         save_all=True,
-        append_images=pictures,
+        append_images=_Images(film, palette, first=1),
         duration=round(film.seconds * 1000),
         loop=0,
-        **options,
+        **options.get(kind, {}),
     )
+
+
+@dataclass(frozen=True)
+class _Images:
+    """A film as Pillow wants it: gone through more than once, each picture made in its turn."""
+
+    film: Film
+    palette: Any
+    first: int
+
+    def __iter__(self) -> Iterator[Any]:
+        from PIL import Image
+
+        for i in range(self.first, len(self.film)):
+            image = Image.fromarray(self.film[i])
+            if self.palette is not None:
+                image = image.quantize(palette=self.palette, dither=Image.Dither.NONE)
+            yield image
 
 
 def _choose_colours(film: Film) -> Any:
