@@ -189,6 +189,8 @@ def _differences(successor: NDArray[Any], observation: NDArray[Any]) -> NDArray[
     differ = np.zeros(len(observation) - 1, dtype=np.bool_)
     for rows in blocks(successor[:-1], observation):
         following = observation[rows.start + 1 : rows.stop + 1]
+        if np.array_equal(successor[rows], following):
+            continue
         unequal = _unequal(successor[rows], following)
         differ[rows] = unequal if unequal.ndim == 1 else unequal.any(axis=1)
     return differ

@@ -45,7 +45,7 @@ def open_file(
         return None
 
     def fetch(name: str) -> Iterator[Any]:
-        for batch in file.iter_batches(_BATCH_ROWS, columns=[name]):
+        for batch in file.iter_batches(_BATCH_ROWS, columns=[name], use_threads=False):
             yield batch.column(name)
 
     source = TableSource(schema, n_rows, fetch, problems, store)
@@ -64,6 +64,8 @@ def write_file(log: Log, stream: IO[bytes], path: Path) -> None:
     """Write a log as Parquet, vectors as lists of fixed size."""
     columns, metadata = lay_out(log), {KEY: encode_metadata(log)}
     schema = build_table({name: values[:1] for name, values in columns.items()}, metadata).schema
-    with pq.ParquetWriter(stream, schema, compression="zstd") as writer:
+    # Vectors hardly ever repeat: a dictionary of their numbers only takes time.
+    plain = [name for name, values in columns.items() if values.ndim == 1]
+    with pq.ParquetWriter(stream, schema, compression="zstd", use_dictionary=plain) as writer:
         for table in build_tables(columns, metadata, _GROUP_ROWS):
             writer.write_table(table, row_group_size=_GROUP_ROWS)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import DTypeLike, NDArray
 
-BLOCK_BYTES = 2**24
+BLOCK_BYTES = 2**22
 # Parts of a mapped log smaller than this are simply copied to memory.
 _SMALL_BYTES = 2**26
 
