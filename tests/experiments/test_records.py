@@ -1,0 +1,74 @@
+"""Records: whole or not at all, read back as written, and never overwritten by others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nacre.errors import InputError
+from nacre.experiments import records
+from nacre.experiments.records import (
+    SETTINGS,
+    is_done,
+    read_record,
+    record_path,
+    write_record,
+)
+
+from .samples import CHEAP
+
+EXAMPLE: dict[str, Any] = dict.fromkeys(SETTINGS, 1) | {"learner": {"hidden": (8, 8)}, "value": 0.1}
+
+
+def test_records_lie_by_table_configuration_and_row() -> None:
+    path = record_path(Path("results"), CHEAP, "default", 7)
+    assert path == Path("results/poles/default/pole-cheap/seed-007.json")
+
+
+def test_records_are_read_back(tmp_path: Path) -> None:
+    path = tmp_path / "a" / "b.json"
+    write_record(path, EXAMPLE)
+    assert read_record(path)["value"] == 0.1
+    assert read_record(path)["learner"] == {"hidden": [8, 8]}
+    assert [file.name for file in path.parent.iterdir()] == ["b.json"]
+
+
+def test_what_cannot_be_written_leaves_what_was_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.json"
+    write_record(path, EXAMPLE)
+
+    def fail(*arguments: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(records.os, "fsync", fail)
+    with pytest.raises(InputError, match=r"a.json: cannot be written .No space left on device"):
+        write_record(path, EXAMPLE | {"value": 0.2})
+    assert read_record(path)["value"] == 0.1
+    assert [file.name for file in tmp_path.iterdir()] == ["a.json"]
+    with pytest.raises(ValueError, match="JSON"):
+        write_record(path, EXAMPLE | {"value": float("nan")})
+    assert read_record(path)["value"] == 0.1
+
+
+def test_damaged_records_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    with pytest.raises(InputError, match=r"a.json: not a readable record"):
+        read_record(path)
+    for text in ('{"format": 1', "[1]", '{"format": 0}', "{}"):
+        path.write_text(text)
+        with pytest.raises(InputError, match=r"a.json: not a .*record.*; delete it"):
+            read_record(path)
+
+
+def test_done_is_what_has_the_same_settings(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    assert not is_done(path, EXAMPLE)
+    write_record(path, EXAMPLE)
+    assert is_done(path, EXAMPLE | {"value": 0.3})
+    for name in SETTINGS:
+        with pytest.raises(InputError, match=f"made with another {name}; delete it, or choose"):
+            is_done(path, EXAMPLE | {name: "other"})

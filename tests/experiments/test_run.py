@@ -1,0 +1,262 @@
+"""Records of experiments: the same to the bit, resumable anywhere, honest about the truth."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from nacre.errors import InputError
+from nacre.experiments import run, shared
+from nacre.experiments.records import record_path
+from nacre.experiments.run import check_plan, compare, parse_seeds, plan_groups, run_plan
+from nacre.experiments.tables import TABLES, find_rows
+from nacre.learning.config import default
+from nacre.learning.progress import Tick
+from nacre.worlds import collection
+
+from .samples import CHEAP, DEAR, LEARNER, make_plan
+
+
+@pytest.fixture(autouse=True)
+def small_configs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both configurations are the small one; `default` judges with fresh critics."""
+    other = dataclasses.replace(LEARNER, reevaluate=True)
+    monkeypatch.setattr(run, "CONFIGS", {"paper": lambda _: LEARNER, "default": lambda _: other})
+
+
+def read(path: Path) -> dict[str, Any]:
+    """A record without its times."""
+    record = json.loads(path.read_text())
+    assert set(record.pop("seconds")) == {"evaluate_old", "learn_and_decide", "truth"}
+    return record
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The record of the cheap row, made without interruption."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run, "CONFIGS", {"paper": lambda _: LEARNER})
+        ((path,),) = run_plan(make_plan(tmp_path_factory.mktemp("whole")))
+    return read(path)
+
+
+def test_a_record_has_everything(whole: dict[str, Any]) -> None:
+    assert (whole["table"], whole["row"], whole["config"]) == ("poles", "pole-cheap", "paper")
+    assert (whole["seed"], whole["steps"], whole["log"]["transitions"]) == (4, 1000, 1000)
+    assert whole["learner"] == json.loads(json.dumps(LEARNER.as_json()))
+    assert whole["truth"] == {"episodes": 4, "steps": 20}
+    assert whole["old_policy"]["name"] == "random"
+    assert whole["cost"]["learning_weight"] == 0.5
+    assert len(whole["epochs"]) == 3
+    assert whole["healthy"] is True
+    assert whole["versions"]["jax"]
+
+
+def test_the_figures_of_a_record_fit_together(whole: dict[str, Any]) -> None:
+    price = whole["switching_cost"]["evaluation"]["total"]
+    # c_t ≤ F ≤ c_l at every state.
+    assert 0.1 - 1e-6 <= price <= 0.5 + 1e-6
+    assert 0.1 - 1e-6 <= whole["switching_cost"]["log_states"]["total"] <= 0.5 + 1e-6
+    old, new = whole["old_value"]["true"]["mean"], whole["new_value"]["true"]["mean"]
+    assert whole["net_value"]["true"] == new - price
+    assert whole["improvement"]["true"] == pytest.approx(new - price - old)
+    estimated = whole["net_value"]["estimated"] - whole["old_value"]["fitted"]["value"]
+    assert whole["improvement"]["estimated"] == pytest.approx(estimated)
+    assert whole["decision"] == ("switch" if estimated > 0 else "keep")
+    assert whole["truth_decision"] == ("switch" if whole["improvement"]["true"] > 0 else "keep")
+
+
+def test_a_record_is_the_same_to_the_bit(tmp_path: Path, whole: dict[str, Any]) -> None:
+    ((path,),) = run_plan(make_plan(tmp_path))
+    assert read(path) == whole
+
+
+STAGES = {
+    "collecting": (collection, "_assemble", 1),
+    "evaluating": (shared, "write_checkpoint", 1),
+    "learning": (run._Prefixed, "__call__", 4),
+    "first truth": (shared, "simulate_value", 1),
+    "second truth": (shared, "simulate_value", 2),
+    "recording": (run, "write_record", 1),
+}
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_run_stopped_anywhere_ends_with_the_same_record(
+    tmp_path: Path, whole: dict[str, Any], stage: str
+) -> None:
+    place, name, call = STAGES[stage]
+    function, calls = getattr(place, name), []
+
+    def stop(*arguments: Any, **options: Any) -> Any:
+        calls.append(1)
+        if len(calls) == call:
+            raise KeyboardInterrupt
+        return function(*arguments, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(place, name, stop)
+        with pytest.raises(KeyboardInterrupt):
+            list(run_plan(make_plan(tmp_path)))
+    path = record_path(tmp_path, CHEAP, "paper", 4)
+    assert not path.exists()
+    assert list(run_plan(make_plan(tmp_path))) == [[path]]
+    assert read(path) == whole
+
+
+def test_learning_goes_on_from_its_last_epoch(tmp_path: Path) -> None:
+    learned: list[int] = []
+
+    def count(self: Any, tick: Tick) -> None:
+        learned.append(tick.epoch)
+        if len(learned) == 4:
+            raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run._Prefixed, "__call__", count)
+        with pytest.raises(KeyboardInterrupt):
+            list(run_plan(make_plan(tmp_path)))
+        before = list(learned)
+        list(run_plan(make_plan(tmp_path)))
+    # Two epochs of evaluation, then of learning; an epoch that was heard of is not done again.
+    assert before == [0, 1, 0, 1]
+    assert learned[4:] == [2]
+
+
+def test_done_records_are_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = make_plan(tmp_path)
+    ((path,),) = run_plan(plan)
+    text = path.read_bytes()
+
+    def refuse(*arguments: Any) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(run, "run_record", refuse)
+    assert list(run_plan(plan)) == [[path]]
+    assert path.read_bytes() == text
+
+
+def test_records_of_other_settings_are_refused(tmp_path: Path) -> None:
+    list(run_plan(make_plan(tmp_path)))
+    for options, name in (
+        ({"steps": 1001}, "steps"),
+        ({"truth": shared.Truth(5, 20)}, "truth"),
+    ):
+        with pytest.raises(InputError, match=f"seed-004.json: made with another {name}; delete it"):
+            list(run_plan(make_plan(tmp_path, **options)))
+
+
+def test_rows_that_differ_in_the_price_share_log_and_evaluation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whole: dict[str, Any]
+) -> None:
+    collected: list[int] = []
+    collect, evaluated, evaluate = shared.collect_log, [], shared.evaluate_old
+    monkeypatch.setattr(
+        shared, "collect_log", lambda *a, **o: (collected.append(1), collect(*a, **o))[1]
+    )
+    monkeypatch.setattr(
+        shared, "evaluate_old", lambda *a, **o: (evaluated.append(1), evaluate(*a, **o))[1]
+    )
+    plan = make_plan(tmp_path, CHEAP, DEAR, configs=("paper", "default"))
+    (paths,) = run_plan(plan)
+    assert len(paths) == len(set(paths)) == 4
+    assert set(paths) == set(check_plan(plan))
+    assert (len(collected), len(evaluated)) == (1, 1)
+    records = [read(path) for path in paths]
+    assert len({record["log"]["sha256"] for record in records}) == 1
+    assert len({record["old_value"]["fitted"]["value"] for record in records}) == 1
+    # The order and the company change nothing.
+    assert whole in records
+    assert max(record["switching_cost"]["evaluation"]["total"] for record in records) >= 10
+
+
+@pytest.mark.parametrize(
+    ("table", "row"), [("gymnasium", "hopper-suboptimal"), ("sumo", "sumo-cl5-ct0.1-suboptimal")]
+)
+def test_rows_of_the_paper_run(tmp_path: Path, table: str, row: str) -> None:
+    (wanted,) = find_rows(table, [row])
+    steps = 1000 if table == "gymnasium" else 1200
+    ((path,),) = run_plan(make_plan(tmp_path, wanted, steps=steps))
+    record = read(path)
+    assert record["row"] == row
+    assert record["cost"]["states"]["limit"] == 100
+    assert record["old_value"]["true"]["mean"] > 0
+    weights = record["cost"]["transaction_weight"], record["cost"]["learning_weight"]
+    assert weights[0] <= record["switching_cost"]["evaluation"]["total"] <= weights[1]
+
+
+def test_interrupted_learning_makes_no_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outcome = SimpleNamespace(complete=False)
+    monkeypatch.setattr(run, "net_actor_critic", lambda *arguments, **options: outcome)
+    with pytest.raises(KeyboardInterrupt):
+        list(run_plan(make_plan(tmp_path)))
+    assert not record_path(tmp_path, CHEAP, "paper", 4).exists()
+
+
+def test_progress_says_what_it_is_about(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    list(run_plan(make_plan(tmp_path, quiet=False)))
+    assert "pole-cheap paper seed 4: " in capsys.readouterr().err
+
+
+def test_groups_are_worlds_old_policies_and_seeds(tmp_path: Path) -> None:
+    rows = TABLES["sumo"]
+    plan = make_plan(tmp_path, *rows, seeds=(4, 5))
+    groups = plan_groups(plan)
+    assert [(group.seed, group.rows[0].old_policy) for group in groups] == [
+        (4, "random"),
+        (4, "sumo_optimal"),
+        (5, "random"),
+        (5, "sumo_optimal"),
+    ]
+    assert sorted(row.name for group in groups[:2] for row in group.rows) == sorted(
+        row.name for row in rows
+    )
+
+
+@pytest.mark.parametrize(
+    ("new", "error", "decision", "tie"),
+    [(12.0, 0.5, "switch", False), (12.0, 1.5, "switch", True), (8.0, 0.5, "keep", False)],
+)
+def test_comparison_with_the_truth_by_hand(
+    new: float, error: float, decision: str, tie: bool
+) -> None:
+    outcome: Any = SimpleNamespace(cost=SimpleNamespace(total=0.5), net_value=9.0, old_value=8.0)
+    found = compare(
+        outcome,
+        {"mean": 10.0, "standard_error": error * 0.6},
+        {"mean": new, "standard_error": error * 0.8},
+    )
+    assert found["net_value"] == {"estimated": 9.0, "true": new - 0.5}
+    assert found["improvement"]["estimated"] == 1.0
+    assert found["improvement"]["true"] == new - 10.5
+    assert found["improvement"]["standard_error"] == pytest.approx(error)
+    assert (found["truth_decision"], found["tie"]) == (decision, tie)
+
+
+def test_seeds_as_text() -> None:
+    assert parse_seeds("4-6") == (4, 5, 6)
+    assert parse_seeds("9, 4,5-6,5") == (9, 4, 5, 6)
+    for text in ("", "a", "4-", "6-4", "-1", "4-9999999"):
+        with pytest.raises(InputError, match="--seeds"):
+            parse_seeds(text)
+
+
+def test_wrong_plans_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no configuration is called 'ours': give paper or"):
+        make_plan(tmp_path, configs=("paper", "ours"))
+    with pytest.raises(InputError, match="--steps 999: a log has at least 1000"):
+        make_plan(tmp_path, steps=999)
+
+
+def test_configurations_are_the_papers_and_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    (row,) = find_rows("gymnasium", ["hopper-optimal"])
+    assert run.CONFIGS["paper"](row) == row.paper.learner
+    assert run.CONFIGS["default"](row) == default()

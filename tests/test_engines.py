@@ -1,0 +1,73 @@
+"""Tasks here and in other processes: the same results, each with its index, failures at once."""
+
+from __future__ import annotations
+
+import operator
+import os
+
+import pytest
+
+from nacre import engines
+from nacre.engines import map_tasks
+
+
+def _pid_and_processors(task: int) -> tuple[int, int, set[int]]:
+    return task, os.getpid(), os.sched_getaffinity(0)
+
+
+def test_one_process_is_this_one_and_keeps_the_order() -> None:
+    found = list(map_tasks(_pid_and_processors, [5, 6, 7]))
+    assert [(index, task) for index, (task, _, _) in found] == [(0, 5), (1, 6), (2, 7)]
+    assert {pid for _, (_, pid, _) in found} == {os.getpid()}
+
+
+def test_results_come_as_they_are_asked_for() -> None:
+    done: list[int] = []
+    results = map_tasks(done.append, [1, 2, 3])
+    assert done == []
+    next(results)
+    assert done == [1]
+
+
+def test_several_processes_are_new_and_keep_to_one_processor() -> None:
+    found = dict(map_tasks(_pid_and_processors, [5, 6, 7], processes=2))
+    assert {index: task for index, (task, _, _) in found.items()} == {0: 5, 1: 6, 2: 7}
+    assert os.getpid() not in {pid for _, pid, _ in found.values()}
+    assert all(len(processors) == 1 for _, _, processors in found.values())
+
+
+def test_a_single_task_needs_no_other_process() -> None:
+    ((_, (_, pid, _)),) = map_tasks(_pid_and_processors, [1], processes=4)
+    assert pid == os.getpid()
+    assert list(map_tasks(_pid_and_processors, [], processes=4)) == []
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_the_first_failure_ends_everything(processes: int) -> None:
+    with pytest.raises(ZeroDivisionError):
+        list(map_tasks(_invert, [1, 0, 2, 4], processes=processes))
+
+
+def _invert(task: int) -> float:
+    return operator.truediv(1, task)
+
+
+def test_processes_settle_on_different_processors(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Places:
+        def __init__(self) -> None:
+            self.left = [0, 1, 2]
+
+        def get(self) -> int:
+            return self.left.pop(0)
+
+    settled: list[set[int]] = []
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {4, 7})
+    monkeypatch.setattr(os, "sched_setaffinity", lambda _, chosen: settled.append(chosen))
+    places = Places()
+    for _ in range(3):
+        engines._settle(places)
+    assert settled == [{4}, {7}, {4}]
+    # Systems without it let the processes run where they like.
+    monkeypatch.delattr(os, "sched_setaffinity")
+    engines._settle(places)
+    assert len(settled) == 3
