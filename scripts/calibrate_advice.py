@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from nacre.advise import advise, suggest_config
+from nacre.advisor import advise, suggest_config
 from nacre.costs import FiniteStates, TransportCost, groups
 from nacre.engines import map_tasks
 from nacre.evaluation import exact

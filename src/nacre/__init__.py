@@ -9,6 +9,10 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from nacre import examples as examples
+    from nacre.advice import Advice as Advice
+    from nacre.advisor import AdviceConfig as AdviceConfig
+    from nacre.advisor import advise as advise
+    from nacre.convert import convert_log as convert_log
     from nacre.costs import GeneralTransportCost as GeneralTransportCost
     from nacre.costs import GlobalCost as GlobalCost
     from nacre.costs import LocalCost as LocalCost
@@ -17,7 +21,11 @@ if TYPE_CHECKING:
     from nacre.costs import groups as groups
     from nacre.costs import read_cost as read_cost
     from nacre.errors import InputError as InputError
+    from nacre.learning.proposals import Candidate as Candidate
+    from nacre.log import ColumnMap as ColumnMap
     from nacre.log import Log as Log
+    from nacre.log import log_from_arrays as log_from_arrays
+    from nacre.log import log_from_table as log_from_table
     from nacre.log import read_log as read_log
     from nacre.log import validate_log as validate_log
     from nacre.log import write_log as write_log
@@ -27,6 +35,10 @@ if TYPE_CHECKING:
 
 # Imported on first use: `import nacre` and `nacre --help` must not wait for JAX and Arrow.
 _HOMES = {
+    "Advice": "nacre.advice",
+    "AdviceConfig": "nacre.advisor",
+    "Candidate": "nacre.learning.proposals",
+    "ColumnMap": "nacre.log",
     "Controller": "nacre.policies",
     "GeneralTransportCost": "nacre.costs",
     "GlobalCost": "nacre.costs",
@@ -35,6 +47,10 @@ _HOMES = {
     "Log": "nacre.log",
     "SwitchingCost": "nacre.costs",
     "TransportCost": "nacre.costs",
+    "advise": "nacre.advisor",
+    "convert_log": "nacre.convert",
+    "log_from_arrays": "nacre.log",
+    "log_from_table": "nacre.log",
     "read_cost": "nacre.costs",
     "read_log": "nacre.log",
     "read_policy": "nacre.policies",
@@ -45,6 +61,10 @@ _HOMES = {
 _MODULES = {"examples": "nacre.examples", "groups": "nacre.costs.groups"}
 
 __all__ = [
+    "Advice",
+    "AdviceConfig",
+    "Candidate",
+    "ColumnMap",
     "Controller",
     "GeneralTransportCost",
     "GlobalCost",
@@ -54,8 +74,12 @@ __all__ = [
     "SwitchingCost",
     "TransportCost",
     "__version__",
+    "advise",
+    "convert_log",
     "examples",
     "groups",
+    "log_from_arrays",
+    "log_from_table",
     "read_cost",
     "read_log",
     "read_policy",

@@ -57,8 +57,8 @@ def advise(
     import dataclasses
 
     from nacre import console
-    from nacre.advise import advise as find_advice
-    from nacre.advise import suggest_config
+    from nacre.advisor import advise as find_advice
+    from nacre.advisor import suggest_config
     from nacre.costs import read_cost
     from nacre.learning.progress import open_reporter
     from nacre.learning.proposals import Candidate

@@ -1,4 +1,4 @@
-"""Commands about logs and prices: validate, cost, demo."""
+"""Commands about logs and prices: validate, convert, cost, demo."""
 
 from __future__ import annotations
 
@@ -16,6 +16,11 @@ VALIDATE_EXAMPLES = """\b
 Examples:
   nacre validate log.parquet
   nacre validate log.csv --json
+"""
+CONVERT_EXAMPLES = """\b
+Examples:
+  nacre convert export.csv log.parquet --set action=phase --set observation=north,south
+  nacre convert dataset.hdf5 log.parquet
 """
 COST_EXAMPLES = """\b
 Examples:
@@ -57,6 +62,39 @@ def validate(
         console.print_json(console.describe_log(file, log))
     elif not quiet:
         console.print_log(file, log)
+
+
+@app.command(short_help="Read a log in any form, write it in another.", epilog=CONVERT_EXAMPLES)
+def convert(
+    source: Annotated[str, typer.Argument(help="A log: a file, or minari:ID.")],
+    target: Annotated[Path, typer.Argument(help="The new file: .parquet, .csv, .arrow, .npz.")],
+    columns: Annotated[
+        Path | None, typer.Option("--columns", help="Which column holds what, map.toml.")
+    ] = None,
+    assignments: Annotated[
+        list[str] | None, typer.Option("--set", help="An entry of that map, such as action=phase.")
+    ] = None,
+    cache_dir: Annotated[
+        Path | None, typer.Option("--cache-dir", help="Where logs larger than memory are kept.")
+    ] = None,
+    as_json: AsJson = False,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Read a log in any form, check it, and write it in the form of the target's suffix.
+
+    What was recognised and assumed is printed. Nothing is drawn: the seed changes nothing.
+    """
+    from nacre import console
+    from nacre.convert import convert_log
+
+    done = convert_log(
+        source, target, columns=columns, assignments=assignments or (), cache_dir=cache_dir
+    )
+    if as_json:
+        console.print_json(done.as_json())
+    elif not quiet:
+        typer.echo(str(done))
 
 
 @app.command(short_help="Price the switch from one policy to another.", epilog=COST_EXAMPLES)
