@@ -6,6 +6,8 @@ import dataclasses
 import functools
 import json
 import math
+import re
+from pathlib import Path
 
 import gymnasium
 import jax
@@ -33,6 +35,7 @@ from nacre.policies.distributions import Categorical, Deterministic, Gaussian, S
 from nacre.policies.policy import Signature
 from nacre.worlds.simulators import World
 
+ROOT = Path(__file__).resolve().parents[2]
 BOX = gymnasium.spaces.Box
 DISCRETE = gymnasium.spaces.Discrete
 CRITICS = CriticConfig(
@@ -267,6 +270,26 @@ def test_a_trained_policy_is_written_with_its_value_and_its_making(tmp_path):
     assert provenance["training"]["steps"] == 460
     assert provenance["training"]["updates"] == 400
     assert provenance["training"]["config"]["critics"]["polyak"] == 0.9
+
+
+SHIPPED = sorted((ROOT / "results" / "policies").glob("*.json"))
+
+
+@pytest.mark.parametrize("record", SHIPPED, ids=lambda path: path.stem)
+def test_shipped_policies_are_those_of_their_records_and_of_the_page(record):
+    document = json.loads(record.read_text())
+    policy, provenance = read_policy_with_provenance(record.with_suffix(".safetensors"))
+    assert fingerprint(policy) == document["fingerprint"]
+    assert provenance["training"] == document["training"]
+    value = document["values"][0]
+    assert (value["episodes"], value["steps"], value["discount"]) == (200, 700, 0.99)
+    page = (ROOT / "docs" / "online.md").read_text(encoding="utf-8")
+    (row,) = re.findall(rf"^\| `{record.stem}` \|.*$", page, flags=re.M)
+    cells = [cell.strip() for cell in row.strip("|").split("|")]
+    figures = [f"{one['mean']:.1f} ± {one['standard_error']:.1f}" for one in document["values"]]
+    assert cells[2:4] == [*figures, ""][:2]
+    assert cells[4] == f"{document['training']['steps']:,}"
+    assert cells[5] == f"{document['training']['updates']:,}"
 
 
 def test_returns_are_those_of_episodes_that_had_room():
