@@ -8,7 +8,14 @@ from gymnasium.spaces import Box, Discrete
 
 from nacre.errors import InputError
 from nacre.log import Log
-from nacre.policies import RulePolicy, Signature, fingerprint, read_policy
+from nacre.policies import (
+    CloneConfig,
+    RulePolicy,
+    Signature,
+    clone_policy,
+    fingerprint,
+    read_policy,
+)
 
 TRAFFIC = Signature(Box(-np.inf, np.inf, (2,)), Discrete(3))
 MOTOR = Signature(Box(-np.inf, np.inf, (2,)), Box(-1.0, 1.0, (1,)))
@@ -128,6 +135,15 @@ def test_columns_without_names_are_numbered(tmp_path):
     text = "[table]\ncolumns = { observation_1 = [2] }\naction = [0, 1]\n"
     policy = read(tmp_path, text, log=None, signature=TRAFFIC)
     assert policy(jnp.array([[9.0, 0.0], [0.0, 9.0]])).mode().tolist() == [0, 1]
+
+
+def test_rules_can_be_cloned(tmp_path):
+    policy = read(tmp_path, FIRST_THAT_HOLDS)
+    rows = np.random.default_rng(0).normal(4.0, 2.0, (2000, 2)).astype(np.float32)
+    config = CloneConfig(hidden=(16,), n_steps=600)
+    clone, match = clone_policy(policy, rows, jax.random.key(0), config)
+    assert clone.head == "categorical"
+    assert match.agreement > 0.9
 
 
 def test_fingerprints_follow_the_content(tmp_path):

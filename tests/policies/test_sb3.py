@@ -13,9 +13,17 @@ import pytest
 from gymnasium.spaces import Box, Discrete
 
 from nacre.errors import InputError
-from nacre.policies import Signature
+from nacre.policies import (
+    Signature,
+    fingerprint,
+    read_policy,
+    read_policy_with_provenance,
+    write_policy,
+)
 from nacre.policies.normalization import read_normalization
 from nacre.policies.sb3 import StableBaselinesOptions, read_stable_baselines
+from nacre.policies.sb3_networks import find_actor
+from nacre.policies.torch_file import read_state_dict
 
 FIXTURES = Path(__file__).parent / "fixtures"
 TOLERANCE = 1e-5
@@ -292,3 +300,91 @@ def test_missing_members_are_named(tmp_path, member):
 @pytest.mark.parametrize("content", [b"{", b"[1]", b"\xff", b"[" * 100_000])
 def test_settings_that_are_no_object(tmp_path, content):
     assert "member 'data' is not" in problems_of(rewrite(tmp_path / "m.zip", data=content))
+
+
+# ---- tensors that are no MLP policy
+
+
+def tensors_of(name):
+    with zipfile.ZipFile(FIXTURES / f"{name}.zip") as archive:
+        return read_state_dict(archive.read("policy.pth"), "policy.pth")
+
+
+@pytest.mark.parametrize(
+    ("name", "changed", "expected"),
+    [
+        ("ppo_box", {"features_extractor.cnn.0.weight": np.zeros(1)}, "export the policy to ONNX"),
+        ("ppo_box", {"mlp_extractor.policy_net.3.weight": np.zeros((2, 2))}, "no plain MLP"),
+        ("ppo_box", {"mlp_extractor.policy_net.1.scale": np.zeros(2)}, "no linear layer"),
+        ("ppo_box", {"action_net.bias": np.zeros(3)}, "expected (outputs, inputs)"),
+        ("ppo_box", {"log_std": np.zeros((16, 2))}, "use_sde=False"),
+        ("sac", {"actor.mu.weight": np.zeros((3, 16)), "actor.mu.bias": np.zeros(3)}, "be alike"),
+    ],
+)
+def test_tensors_of_another_kind(name, changed, expected):
+    tensors = tensors_of(name) | changed
+    signature = load(name)[0].signature
+    with pytest.raises(InputError) as caught:
+        find_actor(tensors)(tensors, signature, "tanh", None)
+    assert expected in str(caught.value)
+
+
+def test_tensors_of_nothing_known():
+    with pytest.raises(InputError, match="are of no PPO, A2C, SAC, TD3 or DQN"):
+        find_actor({"net.weight": np.zeros((2, 2))})
+
+
+def test_layers_shared_with_the_value_come_first():
+    tensors = tensors_of("ppo_box")
+    for part in ("weight", "bias"):
+        tensors[f"mlp_extractor.shared_net.0.{part}"] = tensors.pop(
+            f"mlp_extractor.policy_net.0.{part}"
+        )
+        tensors[f"mlp_extractor.policy_net.0.{part}"] = tensors.pop(
+            f"mlp_extractor.policy_net.2.{part}"
+        )
+    policy, distribution, reference = load("ppo_box")
+    shared = find_actor(tensors)(tensors, policy.signature, "tanh", None)
+    rows = jnp.asarray(reference["observations"])
+    np.testing.assert_array_equal(shared(rows).location, distribution.location)
+
+
+def test_td3_needs_bounds():
+    signature = Signature(Box(-np.inf, np.inf, (4,)), Box(-np.inf, np.inf, (2,)))
+    with pytest.raises(InputError, match="infinite"):
+        find_actor(tensors_of("td3"))(tensors_of("td3"), signature, "relu", None)
+
+
+# ---- through read_policy
+
+
+def test_zips_are_read_by_their_ending():
+    policy, provenance = read_policy_with_provenance(FIXTURES / "sac.zip")
+    assert policy.head == "squashed_gaussian"
+    assert provenance == {"source": "stable-baselines3"}
+
+
+def test_statistics_are_named_by_their_file():
+    policy = read_policy(
+        FIXTURES / "ppo_normalized.zip", normalization=FIXTURES / "ppo_normalized_statistics.npz"
+    )
+    assert float(policy.scaling.limit) == 1.5
+
+
+def test_a_zip_survives_safetensors(tmp_path):
+    statistics = FIXTURES / "ppo_normalized_statistics.npz"
+    for name, options in (
+        ("dqn", {}),
+        ("td3", {}),
+        ("ppo_normalized", {"normalization": statistics}),
+    ):
+        policy = read_policy(FIXTURES / f"{name}.zip", **options)
+        write_policy(policy, tmp_path / "p.safetensors")
+        assert fingerprint(read_policy(tmp_path / "p.safetensors")) == fingerprint(policy)
+
+
+@pytest.mark.parametrize("name", ["model.pkl", "model.pth", "model.pt", "model.joblib"])
+def test_pickles_are_not_even_opened(tmp_path, name):
+    (tmp_path / name).write_bytes(pickle.dumps(Canary()))
+    with pytest.raises(InputError, match="pickles run code when they are read"):
+        read_policy(tmp_path / name)

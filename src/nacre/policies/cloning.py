@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import equinox as eqx
 import jax
@@ -16,7 +16,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from nacre.errors import InputError
 from nacre.policies.answers import WIDEST_LOG_STD
-from nacre.policies.blackbox import BlackBox, as_batch
+from nacre.policies.blackbox import as_batch
 from nacre.policies.distributions import Categorical, Gaussian
 from nacre.policies.heads import Head
 from nacre.policies.networks import MLP, Activation
@@ -77,8 +77,26 @@ class CloneMatch:
         return dataclasses.asdict(self)
 
 
+class Outspoken(Protocol):
+    """A policy whose distributions can be had as numbers: a black box, a rule."""
+
+    @property
+    def signature(self) -> Signature:
+        """The spaces between which it acts."""
+        ...
+
+    @property
+    def head(self) -> Head:
+        """The head that makes its outputs a distribution."""
+        ...
+
+    def outputs_at(self, observations: np.ndarray) -> np.ndarray:
+        """Parameters (n, outputs) of its distributions, in the order of its head."""
+        ...
+
+
 def clone_policy(
-    policy: BlackBox,
+    policy: Outspoken,
     observations: np.ndarray,
     key: PRNGKeyArray,
     config: CloneConfig | None = None,

@@ -17,7 +17,7 @@ import equinox as eqx
 import gymnasium
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from nacre.errors import InputError
 from nacre.policies.answers import WIDEST_LOG_STD, find_form, find_head, head_outputs
@@ -49,14 +49,23 @@ class RulePolicy(Policy):
 
     def __call__(self, observations: Array) -> ActionDistribution:
         """The distribution of the rule that decides at each observation."""
+        return make_distribution(
+            self.head, self.outputs[self.decide(observations)], self.signature, WIDEST_LOG_STD
+        )
+
+    def decide(self, observations: Array) -> Int[Array, "..."]:
+        """Which entry decides at each observation."""
         rows = jnp.asarray(observations, jnp.float32)
         if isinstance(self.observation_space, gymnasium.spaces.Discrete):
             rows = rows[..., None]
         inside = (rows[..., None, :] >= self.lower) & (rows[..., None, :] <= self.upper)
         holds = jnp.all(inside, axis=-1)
         none = ~jnp.any(holds, axis=-1)
-        chosen = jnp.where(none, self.lower.shape[0], jnp.argmax(holds, axis=-1))
-        return make_distribution(self.head, self.outputs[chosen], self.signature, WIDEST_LOG_STD)
+        return jnp.where(none, self.lower.shape[0], jnp.argmax(holds, axis=-1))
+
+    def outputs_at(self, observations: np.ndarray) -> np.ndarray:
+        """Parameters (n, outputs) of its distributions, in the order of its head."""
+        return np.asarray(self.outputs[self.decide(jnp.asarray(observations))])
 
     @property
     def digest(self) -> str:
