@@ -17,7 +17,7 @@ from learning.samples import make_finite, make_learner, singletons
 
 from nacre.costs import FiniteStates, LogStates, UniformBox
 from nacre.decision import Outcome, algorithm, net_actor_critic
-from nacre.decision.algorithm import training_estimate, with_evaluation_states
+from nacre.decision.algorithm import evaluate_old, training_estimate, with_evaluation_states
 from nacre.evaluation import exact
 from nacre.evaluation.fitted import read_values
 from nacre.learning import LearnerConfig, Tick, default
@@ -122,6 +122,26 @@ def test_every_stage_is_reported_and_the_same_seed_gives_the_same_outcome() -> N
     assert (found.old_value, found.new_value) == (first.old_value, first.new_value)
     other = run(seed=SEED + 1)
     assert other.old_value != first.old_value
+
+
+@pytest.mark.parametrize("warm", [False, True])
+def test_costs_share_the_old_policy_s_evaluation(warm: bool) -> None:
+    """Given or found on the way: the same bits, also where learning goes on with its critics."""
+    config = dataclasses.replace(CONFIG, warm_critics=warm)
+    finite, heard = make_finite(5), list[Tick]()
+    shared = evaluate_old(finite.log, finite.policy, np.arange(4), config, seed=SEED)
+    apart = run(config=config)
+    given = run(config=config, old_evaluation=shared, reporter=heard.append)
+    assert same_bits(shared.critics, apart.old_evaluation.critics)
+    np.testing.assert_array_equal(shared.member_curves, apart.old_evaluation.member_curves)
+    assert same_bits(given.learned.state, apart.learned.state)
+    assert given.as_json()["cost"] == apart.as_json()["cost"]
+    assert (given.old_value, given.new_value) == (apart.old_value, apart.new_value)
+    assert "evaluating the old policy" not in {tick.stage for tick in heard}
+    # Another price is another outcome of the same old value.
+    dear = run(DEAR, config, old_evaluation=shared)
+    assert dear.old_value == given.old_value
+    assert dear.cost.learning_mass < given.cost.learning_mass
 
 
 def test_the_outcome_as_a_record() -> None:

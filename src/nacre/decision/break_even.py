@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from scipy import optimize
+
 from nacre.decision.gain import Gain
+
+LEAST_MASS = 1e-9
+"""Less than this is no moved mass but rounding."""
 
 
 @dataclass(frozen=True)
@@ -17,8 +22,9 @@ class Price:
     Args:
         learning_weight: c_l.
         transaction_weight: c_t.
-        learning_mass: L, mass moved between groups.
-        transaction_mass: T, mass rearranged within them.
+        learning_mass: What one unit of c_l adds to the cost: for the transport cost L, the mass
+            moved between groups.
+        transaction_mass: What one unit of c_t adds: T, the mass rearranged within them.
     """
 
     learning_weight: float
@@ -41,12 +47,13 @@ class Price:
 class BreakEven:
     """Weights at which the lower bound and the expected net gain reach zero, the other weight kept.
 
-    None where a weight moves no mass, so that no price of it could turn the answer.
+    Zero where not even a free switch would do. None where a weight moves no mass, so that no price
+    of it could turn the answer, and where the gain is not known.
     """
 
     learning_weight: float | None
-    transaction_weight: float | None
     expected_learning_weight: float | None
+    transaction_weight: float | None
     expected_transaction_weight: float | None
 
     def as_json(self) -> dict[str, Any]:
@@ -56,12 +63,10 @@ class BreakEven:
 
 def find_break_even(gain: Gain, price: Price, confidence: float) -> BreakEven:
     """Prices at which `switch` would no longer be the verdict, and at which nothing is gained."""
-    spare = gain.bound(confidence)
+    learning, transaction = price.learning_weight, price.transaction_weight
     return BreakEven(
-        _turning(price.learning_weight, spare, price.learning_mass),
-        _turning(price.transaction_weight, spare, price.transaction_mass),
-        _turning(price.learning_weight, gain.mean, price.learning_mass),
-        _turning(price.transaction_weight, gain.mean, price.transaction_mass),
+        *_turn(lambda w: reprice(gain, price, w, transaction), price.learning_mass, confidence),
+        *_turn(lambda w: reprice(gain, price, learning, w), price.transaction_mass, confidence),
     )
 
 
@@ -69,7 +74,8 @@ def reprice(gain: Gain, price: Price, learning_weight: float, transaction_weight
     """The same evidence at another price."""
     total = price.at(learning_weight, transaction_weight)
     scale = total / price.total if price.total else 1.0
-    return dataclasses.replace(gain, cost=total, cost_error=gain.cost_error * scale)
+    cost = gain.cost + (total - price.total)
+    return dataclasses.replace(gain, cost=cost, cost_error=gain.cost_error * scale)
 
 
 def draw_grid(
@@ -89,8 +95,18 @@ def draw_grid(
     ]
 
 
-def _turning(weight: float, spare: float, mass: float) -> float | None:
-    """The weight at which a spare gain is used up; never below zero."""
-    if mass <= 0 or spare == float("-inf"):
-        return None
-    return max(0.0, weight + spare / mass)
+def _turn(
+    at: Callable[[float], Gain], mass: float, confidence: float
+) -> tuple[float | None, float | None]:
+    """Weights at which the lower bound and the mean reach zero; `at` reprices the gain."""
+    free = at(0.0)
+    if not (mass >= LEAST_MASS and free.sound):
+        return None, None
+    expected = max(0.0, free.mean / mass)
+    if free.bound(confidence) <= 0:
+        return 0.0, expected
+    # The bound is never above the mean, but for rounding, so that it is used up before the mean.
+    if at(expected).bound(confidence) >= 0:
+        return expected, expected
+    proven = optimize.brentq(lambda weight: at(weight).bound(confidence), 0.0, expected)
+    return float(proven), expected

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special
 
 
 @dataclass(frozen=True)
@@ -39,27 +38,46 @@ class Gain:
     scale: float = 1.0
 
     @property
+    def sound(self) -> bool:
+        """Whether there are members enough for a spread, and nothing is NaN or infinite."""
+        numbers = [self.cost, self.cost_error, self.doubt, self.pessimistic or 0.0, self.scale]
+        return len(self.differences) > 1 and bool(
+            np.all(np.isfinite([*self.differences, *numbers]))
+        )
+
+    @property
     def mean(self) -> float:
         """Net gain: mean difference minus the cost."""
         return float(np.mean(self.differences)) - self.cost
 
     @property
+    def spread(self) -> float:
+        """Standard deviation of the resampled critics' differences, calibrated."""
+        if len(self.differences) < 2:
+            return math.inf
+        return self.scale * float(np.std(self.differences, ddof=1))
+
+    @property
     def standard_error(self) -> float:
         """Of the net gain: spread of the resampled critics, the cost's own error."""
-        n = len(self.differences)
-        spread = float(np.std(self.differences, ddof=1)) if n > 1 else math.inf
-        return math.hypot(self.scale * spread, self.cost_error)
+        return math.hypot(self.spread, self.cost_error)
+
+    def quantile(self, probability: float) -> float:
+        """How many standard errors below its centre a gain is exceeded with this probability.
+
+        By Student's t; a few members estimate the centre too: √(1 + 1/K).
+        """
+        k = len(self.differences)
+        return -float(special.stdtrit(k - 1, 1.0 - probability)) * math.sqrt(1.0 + 1.0 / k)
 
     def bound(self, probability: float) -> float:
-        """The value that the net gain exceeds with this probability."""
-        k = len(self.differences)
-        if k < 2 or not np.all(np.isfinite(self.differences)):
-            return -math.inf
-        place = float(stats.t.ppf(1.0 - probability, k - 1))
-        # A few members estimate the centre too: √(1 + 1/K).
-        bound = self.mean + place * self.standard_error * math.sqrt(1.0 + 1.0 / k)
-        bound += -self.doubt if probability > 0.5 else self.doubt
-        if self.pessimistic is not None and probability > 0.5:
+        """The value that the net gain exceeds with this probability; infinite if not sound."""
+        lower = probability > 0.5
+        if not self.sound:
+            return -math.inf if lower else math.inf
+        bound = self.mean - self.quantile(probability) * self.standard_error
+        bound += -self.doubt if lower else self.doubt
+        if self.pessimistic is not None and lower:
             bound = min(bound, self.pessimistic - self.cost)
         return bound
 
@@ -70,20 +88,18 @@ class Gain:
 
     @property
     def confidence(self) -> float:
-        """Probability that the net gain is positive, as far as this evidence goes."""
-        k = len(self.differences)
-        if k < 2 or not np.all(np.isfinite(self.differences)):
+        """Probability that the net gain is positive, as far as this evidence goes.
+
+        It is above a probability (of more than a half) exactly if the bound at that is above zero.
+        """
+        if not self.sound:
             return 0.0
         mean = self.mean
         margin = mean - math.copysign(min(self.doubt, abs(mean)), mean)
-        if self.pessimistic is not None:
+        if self.pessimistic is not None and self.pessimistic <= self.cost:
             margin = min(margin, self.pessimistic - self.cost)
+        k = len(self.differences)
         error = self.standard_error * math.sqrt(1.0 + 1.0 / k)
         if error == 0:
             return 1.0 if margin > 0 else 0.0
-        return float(stats.t.cdf(margin / error, k - 1))
-
-    def as_json(self, confidence: float) -> dict[str, Any]:
-        """Plain numbers for a record."""
-        low, high = self.interval(confidence)
-        return {"mean": self.mean, "low": low, "high": high}
+        return float(special.stdtr(k - 1, margin / error))

@@ -47,13 +47,12 @@ def judge(
     Args:
         gains: One for each candidate.
         confidence: Probability with which the gain of a switch has to be positive.
-        n_episodes: Episodes that the gains were estimated from.
+        n_episodes: Episodes of the log that the gains come from.
         trusted: Whether all behind each gain went well; if not, that candidate cannot be chosen.
     """
     ok = [True] * len(gains) if trusted is None else list(trusted)
     lows = [
-        gain.bound(confidence) if sound and math.isfinite(gain.mean) else -math.inf
-        for gain, sound in zip(gains, ok, strict=True)
+        gain.bound(confidence) if well else -math.inf for gain, well in zip(gains, ok, strict=True)
     ]
     chosen = max(range(len(gains)), key=lambda i: (lows[i], _finite(gains[i].mean)))
     gain = gains[chosen]
@@ -62,9 +61,9 @@ def judge(
             "switch",
             chosen,
             gain.confidence,
-            f"the net gain is at least {lows[chosen]:.4g} with {confidence:.0%} confidence",
+            f"the net gain is at least {lows[chosen]:.4g} with {100 * confidence:g} % confidence",
         )
-    usable = [i for i in range(len(gains)) if ok[i] and math.isfinite(gains[i].mean)]
+    usable = [i for i in range(len(gains)) if ok[i] and gains[i].sound]
     if not usable:
         return Judgement("keep", chosen, 0.0, "no candidate could be evaluated")
     hopeful = max(usable, key=lambda i: gains[i].mean)
@@ -93,20 +92,20 @@ def judge(
 def estimate_more_episodes(gain: Gain, confidence: float, n_episodes: int) -> int | None:
     """Further episodes after which the lower bound would be above zero, if nothing else changes.
 
-    The spread of resampled critics shrinks with the square root of the number of episodes. Doubt
-    and pessimism do not shrink by collecting more of the same.
+    The spread of resampled critics shrinks with the square root of the number of episodes. Doubt,
+    pessimism and the cost's error do not shrink by collecting more of the same.
+
+    Returns:
+        None where collecting would not settle it, or only with a log far larger than this one.
     """
     settled = gain.mean - gain.doubt
-    if gain.pessimistic is not None:
-        settled = min(settled, gain.pessimistic - gain.cost)
-    plain = Gain(gain.differences, gain.cost, scale=gain.scale)
-    reach = plain.mean - plain.bound(confidence)
-    if settled <= 0 or not math.isfinite(reach):
+    hopeless = gain.pessimistic is not None and gain.pessimistic <= gain.cost
+    if not gain.sound or hopeless or settled <= 0:
         return None
-    factor = (reach / settled) ** 2
-    if factor > LARGEST_FACTOR:
+    room = (settled / gain.quantile(confidence)) ** 2 - gain.cost_error**2
+    if room <= 0 or gain.spread**2 > LARGEST_FACTOR * room:
         return None
-    return max(1, math.ceil((factor - 1.0) * n_episodes))
+    return max(1, math.ceil((gain.spread**2 / room - 1.0) * n_episodes))
 
 
 def _finite(number: float) -> float:
