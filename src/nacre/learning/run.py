@@ -29,9 +29,14 @@ from nacre.learning.nac import State, SwitchingProblem, init_state, learn_epoch
 from nacre.learning.progress import Reporter, Silent, Tick
 from nacre.learning.stopping import reason_to_stop
 from nacre.log import Log
+from nacre.policies.cloning import clone_policy
 from nacre.policies.files import fingerprint
 from nacre.policies.policy import MLPPolicy, Policy, Scaling, TabularPolicy
+from nacre.policies.records import RecordedPolicy
+from nacre.policies.softening import soften
 
+CLONED_ROWS = 50_000
+"""Rows of the log that a clone or a softened policy is fitted to at most."""
 LEAST_LOGIT = -20.0
 """Actions that a table forbids restart at this log probability: zero could never be left again."""
 
@@ -172,14 +177,26 @@ def check_fit(log: Log, policy: Policy, cost: SwitchingCost) -> None:
 def first_policy(config: LearnerConfig, old_policy: Policy, log: Log, key: Array) -> Policy:
     """The policy that learning starts from: the old one's weights, or fresh ones."""
     if config.actor.warm_start:
-        if isinstance(old_policy, (TabularPolicy, MLPPolicy)):
-            return open_policy(old_policy)
-        raise InputError(
-            f"a {type(old_policy).__name__} has no weights to start from; set actor.warm_start to "
-            "false to train from scratch"
-        )
+        return _learnable(old_policy, log, key)
     scaling = Scaling.fit(log.observations) if log.observations.ndim == 2 else None
     return MLPPolicy.init(key, old_policy.signature, hidden=config.actor.hidden, scaling=scaling)
+
+
+def _learnable(policy: Policy, log: Log, key: Array) -> Policy:
+    """The old policy as something with weights and gradients: itself, or a clone of it."""
+    if isinstance(policy, RecordedPolicy):
+        policy = policy.clone
+    if isinstance(policy, MLPPolicy) and policy.head == "greedy":
+        return soften(policy, log.observations[:CLONED_ROWS])
+    if isinstance(policy, (TabularPolicy, MLPPolicy)):
+        return open_policy(policy)
+    if hasattr(policy, "outputs_at") and hasattr(policy, "head"):
+        clone, _ = clone_policy(policy, log.observations[:CLONED_ROWS], key)
+        return _learnable(clone, log, key)
+    raise InputError(
+        f"a {type(policy).__name__} has no weights to start from; set actor.warm_start to false to "
+        "train from scratch"
+    )
 
 
 def open_policy(policy: Policy) -> Policy:
