@@ -123,21 +123,11 @@ def _suggest_tables(discount: float) -> AdviceConfig:
 
 
 def _default_judges() -> EvaluationConfig:
-    critics = CriticConfig(
-        n_critics=8,
-        layer_norm=True,
-        scale_observations=True,
-        scale_returns=True,
-        polyak=0.98,
-        backup="own",
-    )
-    return EvaluationConfig(
-        critics,
+    learner = default()
+    return dataclasses.replace(
+        learner.evaluation,
+        critics=dataclasses.replace(learner.evaluation.critics, n_critics=8),
         epochs=5,
-        steps_per_epoch=1000,
-        prefit_steps=2000,
-        combine="mean",
-        averaged=True,
         bootstrap=True,
     )
 
