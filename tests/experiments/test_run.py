@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 
+from nacre.advisor import AdviceConfig
 from nacre.errors import InputError
 from nacre.experiments import run, shared
+from nacre.experiments.advised import compare
 from nacre.experiments.records import record_path
-from nacre.experiments.run import check_plan, compare, parse_seeds, plan_groups, run_plan
+from nacre.experiments.run import check_plan, parse_seeds, plan_groups, run_plan
 from nacre.experiments.tables import TABLES, find_rows
-from nacre.learning.config import default
 from nacre.learning.progress import Tick
 from nacre.worlds import collection
 
@@ -32,7 +33,7 @@ def small_configs(monkeypatch: pytest.MonkeyPatch) -> None:
 def read(path: Path) -> dict[str, Any]:
     """A record without its times."""
     record = json.loads(path.read_text())
-    assert set(record.pop("seconds")) == {"evaluate_old", "learn_and_decide", "truth"}
+    assert set(record.pop("seconds")) == {"evaluate_old", "learn_and_decide", "truth", "rest"}
     return record
 
 
@@ -227,13 +228,12 @@ def test_groups_are_worlds_old_policies_and_seeds(tmp_path: Path) -> None:
 def test_comparison_with_the_truth_by_hand(
     new: float, error: float, decision: str, tie: bool
 ) -> None:
-    outcome: Any = SimpleNamespace(cost=SimpleNamespace(total=0.5), net_value=9.0, old_value=8.0)
     found = compare(
-        outcome,
+        1.0,
+        0.5,
         {"mean": 10.0, "standard_error": error * 0.6},
         {"mean": new, "standard_error": error * 0.8},
     )
-    assert found["net_value"] == {"estimated": 9.0, "true": new - 0.5}
     assert found["improvement"]["estimated"] == 1.0
     assert found["improvement"]["true"] == new - 10.5
     assert found["improvement"]["standard_error"] == pytest.approx(error)
@@ -259,4 +259,4 @@ def test_configurations_are_the_papers_and_ours(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.undo()
     (row,) = find_rows("gymnasium", ["hopper-optimal"])
     assert run.CONFIGS["paper"](row) == row.paper.learner
-    assert run.CONFIGS["default"](row) == default()
+    assert run.CONFIGS["default"](row) == AdviceConfig()

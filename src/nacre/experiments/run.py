@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from nacre.advisor import AdviceConfig
 from nacre.costs import TransportCost, groups
 from nacre.costs.description import describe_cost
 from nacre.costs.family import SwitchingCost
@@ -21,21 +20,23 @@ from nacre.decision.algorithm import Outcome, net_actor_critic
 from nacre.engines import map_tasks
 from nacre.errors import InputError
 from nacre.evaluation.fitted import Evaluation
+from nacre.experiments.advised import compare, run_advice
 from nacre.experiments.records import is_done, record_path, write_record
 from nacre.experiments.shared import Shared, Truth, make_old_policy
 from nacre.experiments.tables import Row
-from nacre.learning.config import LearnerConfig, default
-from nacre.learning.progress import PlainLines, Silent, Tick
+from nacre.learning.config import LearnerConfig
+from nacre.learning.progress import PlainLines, Reporter, Silent, Tick
 from nacre.log import Log
 from nacre.policies.files import fingerprint
 from nacre.policies.policy import Policy
 from nacre.versions import find_commit, find_versions
 from nacre.worlds.simulators import World, find_world
 
-CONFIGS: dict[str, Callable[[Row], LearnerConfig]] = {
+CONFIGS: dict[str, Callable[[Row], LearnerConfig | AdviceConfig]] = {
     "paper": lambda row: row.paper.learner,
-    "default": lambda row: default(),
+    "default": lambda row: AdviceConfig(),
 }
+"""A learner decides by the paper's rule, a configuration of advice by its bounds."""
 CACHE = ".cache"
 LARGEST_STATE = 100.0
 """The published cost draws states from the observation box, clipped to this."""
@@ -148,13 +149,59 @@ def published_cost(row: Row, world: World, *, n: int = 10_000) -> SwitchingCost:
 
 def run_record(plan: Plan, row: Row, config: str, shared: Shared, log: Log) -> dict[str, Any]:
     """Evaluate, learn, decide, and compare with the truth."""
-    learner = CONFIGS[config](row)
+    settings = CONFIGS[config](row)
     report = _Prefixed(f"{row.name} {config} seed {shared.seed}", quiet=plan.quiet)
+    cost = published_cost(row, shared.world)
     clock = _Clock()
+    checkpoint = None
+    if isinstance(settings, AdviceConfig):
+        advice, record = run_advice(shared, log, cost, settings, plan.truth, report)
+        new_policy, price, training_cost = advice.new_policy, advice.chosen.cost, None
+        clock.laps["advise"] = round(float(advice.record["wall_seconds"]), 1)
+    else:
+        checkpoint = shared.folder / f"learning-{row.name}-{config}.safetensors"
+        outcome, record = _run_paper(plan, settings, shared, log, cost, report, checkpoint, clock)
+        new_policy, price = outcome.new_policy, outcome.cost
+        history = outcome.learned.history
+        training_cost = history[-1].cost if history else None
+    on_log = dataclasses.replace(cost, state_measure=LogStates()).evaluate(
+        shared.old_policy, new_policy, log, seed=shared.seed
+    )
+    clock.lap("rest")
+    record |= {
+        "switching_cost": {
+            "training": training_cost,
+            "evaluation": price.as_json(),
+            "log_states": on_log.as_json(),
+        },
+        "log": {
+            "sha256": log.fingerprint(),
+            "transitions": len(log),
+            "episodes": log.n_episodes,
+        },
+        "new_policy": {"sha256": fingerprint(new_policy)},
+        "versions": find_versions(),
+        "commit": find_commit(),
+        "seconds": clock.laps,
+    }
+    if checkpoint is not None:
+        checkpoint.unlink(missing_ok=True)
+    return record
+
+
+def _run_paper(
+    plan: Plan,
+    learner: LearnerConfig,
+    shared: Shared,
+    log: Log,
+    cost: SwitchingCost,
+    report: Reporter,
+    checkpoint: Path,
+    clock: _Clock,
+) -> tuple[Outcome, dict[str, Any]]:
+    """Net Actor-Critic with the paper's decision, and its part of the record."""
     old_evaluation = shared.evaluation(log, learner, report)
     clock.lap("evaluate_old")
-    cost = published_cost(row, shared.world)
-    checkpoint = shared.folder / f"learning-{row.name}-{config}.safetensors"
     outcome = net_actor_critic(
         log,
         shared.old_policy,
@@ -172,56 +219,20 @@ def run_record(plan: Plan, row: Row, config: str, shared: Shared, log: Log) -> d
     old_truth = shared.truth(shared.old_policy, plan.truth, learner.discount)
     new_truth = shared.truth(outcome.new_policy, plan.truth, learner.discount)
     clock.lap("truth")
-    on_log = dataclasses.replace(cost, state_measure=LogStates()).evaluate(
-        shared.old_policy, outcome.new_policy, log, seed=shared.seed
-    )
-    record = {
+    price = outcome.cost.total
+    return outcome, {
         "old_value": {
             "returns": shared.log_value(log, learner.discount),
             "fitted": _fitted(old_evaluation),
             "true": old_truth,
         },
         "new_value": {"estimated": outcome.new_value, "true": new_truth},
-        "switching_cost": {
-            "training": outcome.learned.history[-1].cost if outcome.learned.history else None,
-            "evaluation": outcome.cost.as_json(),
-            "log_states": on_log.as_json(),
-        },
         "decision": outcome.choice,
-        **compare(outcome, old_truth, new_truth),
+        "net_value": {"estimated": outcome.net_value, "true": new_truth["mean"] - price},
+        **compare(outcome.net_value - outcome.old_value, price, old_truth, new_truth),
         "stop_reason": outcome.learned.stop_reason,
         "healthy": outcome.learned.healthy,
         "epochs": [_brief(epoch) for epoch in outcome.learned.history],
-        "log": {
-            "sha256": log.fingerprint(),
-            "transitions": len(log),
-            "episodes": log.n_episodes,
-        },
-        "new_policy": {"sha256": fingerprint(outcome.new_policy)},
-        "versions": find_versions(),
-        "commit": find_commit(),
-        "seconds": clock.laps,
-    }
-    checkpoint.unlink(missing_ok=True)
-    return record
-
-
-def compare(
-    outcome: Outcome, old_truth: dict[str, Any], new_truth: dict[str, Any]
-) -> dict[str, Any]:
-    """Net values estimated and true, the truth's own decision, and whether it is a tie."""
-    price = outcome.cost.total
-    gain = new_truth["mean"] - price - old_truth["mean"]
-    error = float(np.hypot(old_truth["standard_error"], new_truth["standard_error"]))
-    return {
-        "net_value": {"estimated": outcome.net_value, "true": new_truth["mean"] - price},
-        "improvement": {
-            "estimated": outcome.net_value - outcome.old_value,
-            "true": gain,
-            "standard_error": error,
-        },
-        "truth_decision": "switch" if gain > 0 else "keep",
-        "tie": bool(abs(gain) < 2 * error),
     }
 
 

@@ -23,7 +23,7 @@ class Summary:
 
     Improvements are true net improvements of the candidate by simulation: its value minus the
     switching cost minus the old policy's value. The responsible rate is the share of decisions that
-    agree with the truth's, ties left out; None if there are only ties.
+    agree with the truth's, ties left out; None if there are only ties. Undecided means keep.
     """
 
     row: Row
@@ -58,7 +58,7 @@ class Summary:
     def responsible_rate(self) -> float | None:
         """Share of decisions that agree with the truth's, ties left out."""
         judged = [
-            decision == truth
+            (decision == "switch") == (truth == "switch")
             for decision, truth, tie in zip(self.decisions, self.truths, self.ties, strict=True)
             if not tie
         ]

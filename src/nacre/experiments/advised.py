@@ -1,0 +1,66 @@
+"""Records of our own configuration: the advice that users get, with the truth beside it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from nacre.advice import Advice
+from nacre.advisor import AdviceConfig, advise
+from nacre.costs.family import SwitchingCost
+from nacre.experiments.shared import Shared, Truth
+from nacre.learning.progress import Reporter
+from nacre.log import Log
+
+
+def run_advice(
+    shared: Shared,
+    log: Log,
+    cost: SwitchingCost,
+    config: AdviceConfig,
+    truth: Truth,
+    report: Reporter,
+) -> tuple[Advice, dict[str, Any]]:
+    """Advice on a log, and its part of the record: estimates, decision, truth."""
+    advice = advise(
+        log,
+        shared.old_policy,
+        cost,
+        shared.start(log),
+        config=config,
+        seed=shared.seed,
+        reporter=report,
+    )
+    discount = config.learner.discount
+    old_truth = shared.truth(shared.old_policy, truth, discount)
+    new_truth = shared.truth(advice.new_policy, truth, discount)
+    price = advice.chosen.cost.total
+    return advice, {
+        "old_value": {
+            "returns": shared.log_value(log, discount),
+            "fitted": advice.fitted_old_value.as_json(),
+            "true": old_truth,
+        },
+        "new_value": {"estimated": advice.chosen.value.mean, "true": new_truth},
+        "decision": advice.verdict,
+        "confidence": advice.confidence,
+        "candidates": [one.as_json(advice.confidence_level) for one in advice.assessments],
+        "chosen": advice.chosen.candidate.name,
+        **compare(advice.chosen.gain.mean, price, old_truth, new_truth),
+        "stop_reason": advice.judgement.reason,
+        "healthy": advice.chosen.trusted,
+    }
+
+
+def compare(
+    estimated_gain: float, price: float, old_truth: dict[str, Any], new_truth: dict[str, Any]
+) -> dict[str, Any]:
+    """Net gains estimated and true, the truth's own decision, and whether it is a tie."""
+    gain = new_truth["mean"] - price - old_truth["mean"]
+    error = float(np.hypot(old_truth["standard_error"], new_truth["standard_error"]))
+    return {
+        "improvement": {"estimated": estimated_gain, "true": gain, "standard_error": error},
+        "truth_decision": "switch" if gain > 0 else "keep",
+        "tie": bool(abs(gain) < 2 * error),
+    }
