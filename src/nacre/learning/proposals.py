@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 
 from nacre.policies.policy import MLPPolicy, Policy, TabularPolicy
+
+LEAST_LOG_STD = -40.0
+"""The least log standard deviation that policies may have."""
 
 
 @dataclass(frozen=True)
@@ -26,17 +31,21 @@ def calm_policy(policy: Policy, factor: float) -> Policy | None:
         None for policies that have no noise to take away, or whose noise is not ours to change.
     """
     if isinstance(policy, TabularPolicy):
+        if np.all(np.isin(policy.table, (0.0, 1.0))):
+            return None
         return TabularPolicy(policy.logits / factor, policy.signature)
     if not isinstance(policy, MLPPolicy):
         return None
-    network, size = policy.network, policy.signature.action_size
+    network, size, bounds = policy.network, policy.signature.action_size, policy.log_std_bounds
     if policy.head == "categorical":
         weight, bias = network.weights[-1] / factor, network.biases[-1] / factor
-    elif policy.head in ("gaussian", "squashed_gaussian"):
-        # The last outputs are log standard deviations.
-        shift = jnp.where(jnp.arange(2 * size) >= size, jnp.log(factor), 0.0)
-        weight, bias = network.weights[-1], network.biases[-1] + shift
+    elif policy.head.endswith("gaussian"):
+        # The last outputs are log standard deviations, and those at a bound become less too.
+        shift = math.log(factor)
+        bounds = (max(bounds[0] + shift, LEAST_LOG_STD), bounds[1] + shift)
+        shifts = jnp.where(jnp.arange(2 * size) >= size, shift, 0.0)
+        weight, bias = network.weights[-1], network.biases[-1] + shifts
     else:
         return None
     calmer = eqx.tree_at(lambda net: (net.weights[-1], net.biases[-1]), network, (weight, bias))
-    return MLPPolicy(calmer, policy.scaling, policy.signature, policy.head, policy.log_std_bounds)
+    return MLPPolicy(calmer, policy.scaling, policy.signature, policy.head, bounds)
