@@ -1,0 +1,150 @@
+// What the sliders do to the page. Every figure that is shown stands unrounded in a data attribute.
+
+const UNKNOWN = "unknown";
+
+function countDecimals(value, width) {
+  let places = 1;
+  if (Number.isFinite(width) && width > 0) places = 1 - Math.floor(Math.log10(width));
+  else if (value) places = 3 - Math.floor(Math.log10(Math.abs(value)));
+  return Math.min(Math.max(places, 0), 6);
+}
+
+function formatNumber(value, width) {
+  if (value === null || !Number.isFinite(value)) return UNKNOWN;
+  const digits = countDecimals(value, width);
+  const style = { minimumFractionDigits: digits, maximumFractionDigits: digits };
+  const text = Math.abs(value).toLocaleString("en-US", style);
+  return value < 0 && /[1-9]/.test(text) ? `\u2212${text}` : text;
+}
+
+function formatPercent(share) {
+  if (share > 0.999) return "more than 99.9 %";
+  if (share < 0.001) return "less than 0.1 %";
+  return `${(100 * share).toFixed(share > 0.99 || share < 0.01 ? 1 : 0)} %`;
+}
+
+const HEADLINES = { switch: "Switch", keep: "Keep", undecided: "Undecided: keep for now" };
+
+function tellReason(record, found) {
+  const gain = formatNumber(found.gain.mean);
+  if (found.failed) return "No candidate could be evaluated.";
+  if (found.points) {
+    const [net, old] = [formatNumber(found.net), formatNumber(record.old_value)];
+    return `Point estimates: ${net} after the cost against ${old}.`;
+  }
+  if (found.foreign) return `A gain is expected, but ${record.behaviour}.`;
+  if (found.verdict === "switch") {
+    const level = Math.round(100 * record.level);
+    return `The net gain is at least ${formatNumber(found.low)} with ${level} % confidence.`;
+  }
+  if (found.verdict === "keep") {
+    return `No candidate is expected to gain: the best has ${gain} after the cost.`;
+  }
+  const wanted = found.more === null
+    ? "more of the same log would hardly settle it"
+    : `about ${found.more.toLocaleString("en-US")} further episodes could settle it`;
+  return `A net gain of ${gain} is expected but not proven; ${wanted}.`;
+}
+
+function show(id, text, data) {
+  const place = document.getElementById(id);
+  place.textContent = text;
+  Object.assign(place.dataset, data);
+  return place;
+}
+
+function moveMarker(record, learning, transaction) {
+  const { left, right, top, bottom } = record.map;
+  const x = left + Math.min(learning / record.reach.learning, 1) * (right - left);
+  const y = bottom + Math.min(transaction / record.reach.transaction, 1) * (top - bottom);
+  const [upright, level, spot] = document.getElementById("map-marker").children;
+  for (const name of ["x1", "x2"]) upright.setAttribute(name, x);
+  for (const name of ["y1", "y2"]) level.setAttribute(name, y);
+  spot.setAttribute("cx", x);
+  spot.setAttribute("cy", y);
+}
+
+function showJudgement(record, learning, transaction) {
+  const found = judgeAt(record, learning, transaction);
+  const [low, high] = found.interval;
+  const width = (high - low) / 2;
+  const badge = show("tried-verdict", HEADLINES[found.verdict], { verdict: found.verdict });
+  badge.className = `badge ${found.verdict}`;
+  show("tried-candidate", found.gain.candidate.name, { index: found.chosen });
+  show("tried-cost", formatNumber(found.gain.cost), { value: found.gain.cost });
+  const [from, to] = [formatNumber(low, width), formatNumber(high, width)];
+  const data = { mean: found.gain.mean, low, high, more: found.more === null ? "" : found.more };
+  show("tried-gain", `${formatNumber(found.gain.mean, width)} (${from} to ${to})`, data);
+  show("tried-confidence", formatPercent(found.confidence), { value: found.confidence });
+  show("tried-reason", tellReason(record, found), {});
+  document.getElementById("tried-warning").hidden = transaction <= learning;
+  moveMarker(record, learning, transaction);
+}
+
+function readWeight(input, fallback) {
+  const value = input.value.trim() === "" ? NaN : Number(input.value);
+  return Number.isFinite(value) && value >= 0 ? value : fallback;
+}
+
+// One weight: a slider and a box for the exact number. The box may go beyond the slider's end.
+class Weight {
+  constructor(name, recorded, changed) {
+    this.slider = document.getElementById(name);
+    this.box = document.getElementById(`${name}-exact`);
+    this.value = recorded;
+    if (!this.slider) return;
+    this.slider.addEventListener("input", () => {
+      this.set(readWeight(this.slider, this.value), this.slider);
+      changed();
+    });
+    this.box.addEventListener("input", () => {
+      this.set(readWeight(this.box, this.value), this.box);
+      changed();
+    });
+    this.set(recorded);
+  }
+
+  set(value, source) {
+    this.value = value;
+    if (!this.slider) return;
+    if (source !== this.slider) this.slider.value = value;
+    if (source !== this.box) this.box.value = Number(value.toPrecision(6));
+    this.slider.setAttribute("aria-valuetext", formatNumber(value));
+  }
+}
+
+function start() {
+  for (const event of ["beforeprint", "afterprint"]) {
+    window.addEventListener(event, () => {
+      for (const part of document.querySelectorAll("details")) part.open = event === "beforeprint";
+    });
+  }
+  const record = JSON.parse(document.getElementById("record").textContent);
+  if (!record.reach) return;
+  const update = () => showJudgement(record, learning.value, transaction.value);
+  const learning = new Weight("learning-weight", record.learning_weight, update);
+  const transaction = new Weight("transaction-weight", record.transaction_weight, update);
+  const place = (x, y) => {
+    learning.set(x);
+    transaction.set(y);
+    update();
+  };
+  document.getElementById("reset").addEventListener("click", () => {
+    place(record.learning_weight, record.transaction_weight);
+  });
+  const map = document.querySelector("#map svg");
+  map.addEventListener("click", (event) => {
+    const point = new DOMPoint(event.clientX, event.clientY);
+    const { x, y } = point.matrixTransform(map.getScreenCTM().inverse());
+    const { left, right, top, bottom } = record.map;
+    const share = (number) => Math.min(Math.max(number, 0), 1);
+    const across = share((x - left) / (right - left)) * record.reach.learning;
+    const up = share((bottom - y) / (bottom - top)) * record.reach.transaction;
+    place(across, transaction.slider ? up : transaction.value);
+  });
+  document.getElementById("prices").addEventListener("submit", (event) => event.preventDefault());
+  document.getElementById("tried").hidden = false;
+  update();
+}
+
+start();

@@ -1,0 +1,242 @@
+"""The recorded evidence at other prices: what the page's sliders compute, computed in Python."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from nacre.decision.break_even import Price, reprice
+from nacre.decision.gain import Gain
+from nacre.decision.rule import decide
+from nacre.decision.verdict import LARGEST_FACTOR, Judgement, judge
+from nacre.report.document import CandidateEntry, Decision
+from nacre.report.text import clean
+
+LINEAR_LINKS = ("identity", "times_states")
+HALVINGS = 60
+
+
+@dataclass(frozen=True)
+class Limit:
+    """Costs below which a candidate is switched to, and below which a gain is expected of it."""
+
+    proven: float
+    expected: float
+
+
+@dataclass(frozen=True)
+class Case:
+    """Gains and prices of all candidates, and the rule that decides between them.
+
+    `linear` is whether the cost is linear in its weights, so that other prices can be tried.
+    """
+
+    gains: tuple[Gain, ...]
+    prices: tuple[Price, ...]
+    trusted: tuple[bool, ...]
+    new_values: tuple[float, ...]
+    old_value: float
+    confidence_level: float
+    n_episodes: int
+    rule: str
+    on_policy: bool
+    behaviour: str
+    linear: bool
+
+    @property
+    def weights(self) -> tuple[float, float]:
+        """The recorded c_l and c_t."""
+        return self.prices[0].learning_weight, self.prices[0].transaction_weight
+
+    def reprice(self, index: int, learning_weight: float, transaction_weight: float) -> Gain:
+        """The gain of one candidate at other weights."""
+        gain = self.gains[index]
+        found = reprice(gain, self.prices[index], learning_weight, transaction_weight)
+        # An unknown error stays unknown, also where the price is zero.
+        return (
+            found
+            if math.isfinite(gain.cost_error)
+            else dataclasses.replace(found, cost_error=math.inf)
+        )
+
+    def judge_at(self, learning_weight: float, transaction_weight: float) -> Judgement:
+        """The verdict at other weights, by the rule that made the recorded one."""
+        gains = [
+            self.reprice(index, learning_weight, transaction_weight)
+            for index in range(len(self.gains))
+        ]
+        found = judge(
+            gains,
+            confidence=self.confidence_level,
+            n_episodes=self.n_episodes,
+            trusted=self.trusted,
+        )
+        if self.rule == "paper":
+            return self._compare_points(found, gains)
+        if found.verdict == "switch" and not self.on_policy:
+            return dataclasses.replace(
+                found, verdict="undecided", reason=f"a gain is expected, but {self.behaviour}"
+            )
+        return found
+
+    def _compare_points(self, found: Judgement, gains: list[Gain]) -> Judgement:
+        means = [g.mean if ok else -math.inf for g, ok in zip(gains, self.trusted, strict=True)]
+        best = max(range(len(gains)), key=lambda index: means[index])
+        net = self.new_values[best] - gains[best].cost
+        return dataclasses.replace(
+            found,
+            verdict=decide(self.old_value, net, trusted=self.trusted[best]),
+            chosen=best,
+            confidence=gains[best].confidence,
+            reason=f"point estimates: {net:.4g} after the cost against {self.old_value:.4g}",
+            more_episodes=None,
+        )
+
+    def find_limits(self) -> tuple[Limit, ...]:
+        """Of each candidate, the costs up to which it is switched to and hoped for.
+
+        Both regions of weights are half-planes: c_l L + c_t T below the limit.
+        """
+        return tuple(self._find_limit(index) for index in range(len(self.gains)))
+
+    def _find_limit(self, index: int) -> Limit:
+        gain, price = self.gains[index], self.prices[index]
+        hoped = gain.mean + gain.cost
+        if not self.trusted[index] or not math.isfinite(hoped):
+            return Limit(-math.inf, -math.inf)
+        if self.rule == "paper":
+            edge = self.new_values[index] - self.old_value
+            return Limit(edge, edge)
+        if not self.on_policy:
+            return Limit(-math.inf, hoped)
+
+        def spare(cost: float) -> float:
+            scale = cost / price.total if price.total else 1.0
+            error = gain.cost_error * scale if math.isfinite(gain.cost_error) else math.inf
+            moved = dataclasses.replace(gain, cost=cost, cost_error=error)
+            return moved.bound(self.confidence_level)
+
+        low, high = 0.0, hoped
+        if high <= 0 or spare(low) <= 0:
+            return Limit(-math.inf, hoped)
+        for _ in range(HALVINGS):
+            middle = (low + high) / 2
+            low, high = (middle, high) if spare(middle) > 0 else (low, middle)
+        return Limit(low, hoped)
+
+    def as_json(self, decision: Decision) -> dict[str, Any]:
+        """What the page's script needs; Student's t comes with it as quantiles."""
+        level = self.confidence_level
+        return {
+            "level": level,
+            "rule": self.rule,
+            "on_policy": self.on_policy,
+            "behaviour": clean(self.behaviour),
+            "old_value": _known(self.old_value),
+            "episodes": self.n_episodes,
+            "largest_factor": LARGEST_FACTOR,
+            "learning_weight": self.weights[0],
+            "transaction_weight": self.weights[1],
+            "candidates": [
+                {
+                    "name": clean(entry.name, 80),
+                    "differences": [_known(float(d)) for d in gain.differences],
+                    "cost_error": _known(gain.cost_error),
+                    "doubt": _known(gain.doubt),
+                    "pessimistic": gain.pessimistic,
+                    "scale": gain.scale,
+                    "value": _known(value),
+                    "trusted": trusted,
+                    "learning_mass": price.learning_mass,
+                    "transaction_mass": price.transaction_mass,
+                    "quantile": find_quantile(level, len(gain.differences)),
+                    "wide_quantile": find_quantile((1 + level) / 2, len(gain.differences)),
+                }
+                for entry, gain, price, value, trusted in zip(
+                    decision.candidates,
+                    self.gains,
+                    self.prices,
+                    self.new_values,
+                    self.trusted,
+                    strict=True,
+                )
+            ],
+        }
+
+
+def build_case(decision: Decision) -> Case:
+    """The evidence that a decision records."""
+    scale = float(decision.config.get("spread_scale", 1.0))
+    behaviour = decision.behaviour
+    fitted = decision.candidates
+    return Case(
+        gains=tuple(_read_gain(entry, scale) for entry in fitted),
+        prices=tuple(_read_price(entry, decision.cost_model) for entry in fitted),
+        trusted=tuple(entry.trusted for entry in fitted),
+        new_values=tuple(_number(entry.value.mean) for entry in fitted),
+        old_value=_number(decision.old_value.mean),
+        confidence_level=decision.confidence_level,
+        n_episodes=_count_judging(decision),
+        rule=str(decision.config.get("rule", "bounds")),
+        on_policy=behaviour is None or behaviour.on_policy,
+        behaviour="" if behaviour is None else behaviour.text,
+        linear=decision.cost_model.get("link", "identity") in LINEAR_LINKS
+        and decision.cost_model.get("kind") != "global",
+    )
+
+
+def find_quantile(probability: float, n_members: int) -> float | None:
+    """The quantile of Student's t with one degree of freedom less than members."""
+    return float(stats.t.ppf(probability, n_members - 1)) if n_members > 1 else None
+
+
+def _read_gain(entry: CandidateEntry, scale: float) -> Gain:
+    error = entry.cost.standard_error
+    return Gain(
+        np.asarray([_number(d) for d in entry.differences], np.float64),
+        entry.cost.total,
+        math.inf if error is None else error,
+        math.inf if entry.doubt is None else entry.doubt,
+        entry.pessimistic,
+        scale,
+    )
+
+
+def _read_price(entry: CandidateEntry, model: dict[str, Any]) -> Price:
+    """The cost as a linear function of its weights.
+
+    Mass is what the plain transport cost charges for. Others charge for distances: there the units
+    follow from the recorded parts, as far as their weight is not zero.
+    """
+    cost = entry.cost
+    learning = float(model.get("learning_weight", model.get("weight", 1.0)))
+    transaction = float(model.get("transaction_weight", 0.0))
+    masses = cost.learning_mass, cost.transaction_mass
+    if model.get("kind", "transport") != "transport" or model.get("link", "identity") != "identity":
+        parts = cost.learning + cost.transaction
+        factor = cost.total / parts if parts else 1.0
+        masses = (
+            factor * cost.learning / learning if learning else 0.0,
+            factor * cost.transaction / transaction if transaction else 0.0,
+        )
+    return Price(learning, transaction, *masses)
+
+
+def _count_judging(decision: Decision) -> int:
+    """Episodes that the candidates were judged by: those that they were not learned from."""
+    episodes = int(decision.log.get("episodes", 0))
+    share = float(decision.config.get("learning_share", 0.5))
+    return episodes - min(max(round(share * episodes), 1), max(episodes - 1, 1))
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else value
+
+
+def _known(value: float) -> float | None:
+    return value if math.isfinite(value) else None

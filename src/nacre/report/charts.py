@@ -1,0 +1,169 @@
+"""Drawings of the decision: intervals, values, costs, flows of mass."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from nacre.report.svg import WIDTH, Axis, element, fit_axis, line, picture, text
+from nacre.report.text import clean, format_number, format_share
+
+LEFT, RIGHT = 8.0, WIDTH - 8.0
+ROW = 42.0
+LONGEST_LABEL = 26
+MOST_GROUPS = 6
+
+
+@dataclass(frozen=True)
+class Row:
+    """A number with its interval, or points, under a name."""
+
+    name: str
+    kind: str
+    mean: float | None
+    low: float | None = None
+    high: float | None = None
+    points: tuple[float, ...] = ()
+    note: str = ""
+
+
+def draw_rows(title: str, rows: Sequence[Row]) -> Markup:
+    """Intervals below one another on a common axis that holds zero."""
+    numbers = [n for row in rows for n in (row.mean, row.low, row.high, *row.points)]
+    axis = fit_axis(numbers, LEFT, RIGHT)
+    bottom = ROW * len(rows) + 6
+    parts = [*draw_scale(axis, bottom)]
+    for index, row in enumerate(rows):
+        parts += _draw_row(row, axis, ROW * index + 16)
+    return picture(title, bottom + 22, *parts)
+
+
+def draw_scale(axis: Axis, bottom: float) -> list[Markup]:
+    """Ticks with numbers at the bottom, and zero all the way up."""
+    parts = [line(axis.first, bottom, axis.last, bottom, "axis")]
+    for tick in axis.ticks:
+        x = axis.place(tick)
+        parts.append(line(x, 4, x, bottom, "zero" if abs(tick) < 1e-12 else "grid"))
+        # Numbers at the edges would be cut off if they were centred.
+        anchor = "start" if x < axis.first + 14 else "end" if x > axis.last - 14 else "middle"
+        parts.append(text(x, bottom + 15, axis.label(tick), anchor=anchor, class_="tick"))
+    return parts
+
+
+def _draw_row(row: Row, axis: Axis, y: float) -> list[Markup]:
+    parts = [
+        text(LEFT, y, clean(row.name, LONGEST_LABEL)),
+        text(RIGHT, y, row.note, anchor="end", class_="figure"),
+    ]
+    middle = y + 13
+    if row.low is not None and row.high is not None:
+        low, high = axis.place(row.low), axis.place(row.high)
+        parts.append(line(low, middle, high, middle, f"whisker {row.kind}"))
+        parts += [
+            line(end, middle - 5, end, middle + 5, f"whisker {row.kind}") for end in (low, high)
+        ]
+    parts += [
+        element("circle", cx=axis.place(point), cy=middle, r=3.0, class_=f"point {row.kind}")
+        for point in row.points
+    ]
+    if row.mean is not None:
+        x = axis.place(row.mean)
+        parts.append(element("circle", cx=x, cy=middle, r=5.5, class_=f"mean {row.kind}"))
+    return parts
+
+
+def draw_cost(learning: float, transaction: float) -> Markup:
+    """Both parts of the cost as one bar."""
+    whole = learning + transaction
+    split = LEFT + (RIGHT - LEFT) * (learning / whole if whole > 0 else 0.0)
+    names = f"learning {format_number(learning)}", f"transaction {format_number(transaction)}"
+    bars = [
+        element("rect", x=LEFT, y=22.0, width=split - LEFT, height=22.0, class_="learning"),
+        element("rect", x=split, y=22.0, width=RIGHT - split, height=22.0, class_="transaction"),
+    ]
+    return picture(
+        f"Cost: {names[0]}, {names[1]}",
+        50,
+        text(LEFT, 15, names[0]),
+        text(RIGHT, 15, names[1], anchor="end"),
+        *(bars if whole > 0 else [line(LEFT, 33, RIGHT, 33, "axis")]),
+    )
+
+
+def draw_flows(groups: Sequence[str], flows: Sequence[Sequence[float]]) -> Markup:
+    """Where the mass of each action group goes: old policy left, new policy right."""
+    names, table = merge_groups(groups, flows)
+    total = sum(map(sum, table)) or 1.0
+    n = len(names)
+    height, gap = max(150.0, 42.0 * n), 10.0
+    unit = (height - gap * (n - 1)) / total
+    left = _stack([sum(row) for row in table], unit, gap)
+    right = _stack([sum(row[j] for row in table) for j in range(n)], unit, gap)
+    x1, x2 = 96.0, WIDTH - 96.0
+    parts = [text(x1 + 12, 12, "old policy", anchor="end", class_="label old-text")]
+    parts.append(text(x2 - 12, 12, "new policy", class_="label new-text"))
+    used_left, used_right = [y for y, _ in left], [y for y, _ in right]
+    for i in range(n):
+        for j in range(n):
+            thick = table[i][j] * unit
+            if thick < 0.05:
+                continue
+            kind = "transaction" if i == j else "learning"
+            words = f"{names[i]} → {names[j]}: {format_share(table[i][j] / total)}"
+            parts.append(_ribbon(x1 + 12, used_left[i], x2 - 12, used_right[j], thick, kind, words))
+            used_left[i] += thick
+            used_right[j] += thick
+    for stack, x, edge, anchor, kind in (
+        (left, x1, x1 - 5, "end", "old-bar"),
+        (right, x2 - 12, x2 + 5, "start", "new-bar"),
+    ):
+        for name, (y, size) in zip(names, stack, strict=True):
+            parts.append(element("rect", x=x, y=y, width=12.0, height=max(size, 0.5), class_=kind))
+            middle = y + size / 2
+            parts.append(text(edge, middle - 1, clean(name, 13), anchor=anchor))
+            share = format_share(size / unit / total)
+            parts.append(text(edge, middle + 13, share, anchor=anchor, class_="tick"))
+    return picture("Flow of mass between action groups", height + 34, *parts)
+
+
+def _stack(sizes: Sequence[float], unit: float, gap: float) -> list[tuple[float, float]]:
+    """Top and height of each bar."""
+    tops, y = [], 22.0
+    for size in sizes:
+        tops.append((y, size * unit))
+        y += size * unit + gap
+    return tops
+
+
+def _ribbon(
+    x1: float, y1: float, x2: float, y2: float, thick: float, kind: str, words: str
+) -> Markup:
+    middle = (x1 + x2) / 2
+    path = (
+        f"M{x1:.2f} {y1:.2f}C{middle:.2f} {y1:.2f} {middle:.2f} {y2:.2f} {x2:.2f} {y2:.2f}"
+        f"V{y2 + thick:.2f}C{middle:.2f} {y2 + thick:.2f} {middle:.2f} {y1 + thick:.2f} "
+        f"{x1:.2f} {y1 + thick:.2f}Z"
+    )
+    return element("path", element("title", words), d=path, class_=f"ribbon {kind}")
+
+
+def merge_groups(
+    groups: Sequence[str], flows: Sequence[Sequence[float]]
+) -> tuple[list[str], list[list[float]]]:
+    """The largest groups; all others together as one, whose inner moves are told by the figures."""
+    names = [clean(name, 60) for name in groups]
+    table = [list(map(float, row)) for row in flows]
+    n = len(names)
+    if n <= MOST_GROUPS:
+        return names, table
+    size = [sum(table[i]) + sum(row[i] for row in table) for i in range(n)]
+    kept = sorted(sorted(range(n), key=lambda i: -size[i])[: MOST_GROUPS - 1])
+    place = {group: index for index, group in enumerate(kept)}
+    merged = [[0.0] * MOST_GROUPS for _ in range(MOST_GROUPS)]
+    for i in range(n):
+        for j in range(n):
+            row, column = place.get(i, MOST_GROUPS - 1), place.get(j, MOST_GROUPS - 1)
+            merged[row][column] += table[i][j]
+    return [*(names[i] for i in kept), f"{n - MOST_GROUPS + 1} others"], merged

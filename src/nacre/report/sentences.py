@@ -1,0 +1,133 @@
+"""The decision in plain sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from nacre.report.document import Decision, Interval, Value
+from nacre.report.text import clean, format_number, format_percent, format_share, half_width
+
+HEADLINES = {"switch": "Switch", "keep": "Keep", "undecided": "Undecided: keep for now"}
+LONGEST_NAME = 60
+
+
+def state_verdict(decision: Decision) -> str:
+    """What to do, in one sentence."""
+    name = f"“{clean(decision.chosen, LONGEST_NAME)}”"
+    gain = format_number(decision.net_gain.mean, _spread(decision.net_gain))
+    if decision.verdict == "switch":
+        return (
+            f"Replace the old policy by {name}: after the cost of switching, that is expected "
+            f"to gain {gain}."
+        )
+    if decision.verdict == "keep":
+        if not _is_known(decision):
+            return "Keep the old policy: no candidate could be evaluated."
+        return (
+            "Keep the old policy: no candidate is expected to gain more than switching costs; "
+            f"the best of them, {name}, has {gain} after the cost."
+        )
+    return (
+        f"Keep the old policy for now: {name} is expected to gain {gain} after the cost of "
+        "switching, but this log does not prove it."
+    )
+
+
+def state_confidence(decision: Decision) -> str:
+    """How sure the verdict is."""
+    chance = format_percent(decision.confidence)
+    level = format_share(decision.confidence_level)
+    return f"Probability that the net gain is positive: {chance}. A switch needs {level}."
+
+
+def state_more(decision: Decision) -> str | None:
+    """How much further log would settle an undecided case."""
+    if decision.verdict != "undecided":
+        return None
+    if decision.more_episodes is None:
+        return "More of the same log would hardly settle it."
+    return f"About {decision.more_episodes:,} further episodes could settle it."
+
+
+def state_interval(interval: Interval) -> str:
+    """Mean and bounds with the digits that they deserve."""
+    spread = _spread(interval)
+    low, high = format_number(interval.low, spread), format_number(interval.high, spread)
+    return f"{format_number(interval.mean, spread)} ({low} to {high})"
+
+
+def state_break_even(decision: Decision) -> list[str]:
+    """At which weights the answer turns, one sentence each."""
+    entry = decision.chosen_entry
+    sentences = []
+    for what, key in (("learning", "learning_weight"), ("transaction", "transaction_weight")):
+        turn = getattr(entry.break_even, key)
+        hoped = getattr(entry.break_even, f"expected_{key}")
+        paid = decision.cost_model.get(key)
+        if turn is None or hoped is None or not isinstance(paid, int | float):
+            continue
+        proven = (
+            f"a gain is proven up to {format_number(turn)}"
+            if turn > 0
+            else ("a gain is proven at no price")
+        )
+        expected = f"expected up to {format_number(hoped)}" if hoped > 0 else "expected at none"
+        sentences.append(
+            f"Price of {what} (now {format_number(float(paid))}): {proven} and {expected}, the "
+            "other price kept."
+        )
+    return sentences
+
+
+def state_fit(decision: Decision) -> str | None:
+    """Whether the critics agree with the old policy's own returns."""
+    fitted, old = decision.fitted_old_value, decision.old_value
+    if fitted is None or fitted.mean is None or old.mean is None:
+        return None
+    if old.method == fitted.method:
+        return "The log gives no returns of the old policy's own to check the critics by."
+    doubt = decision.chosen_entry.doubt
+    gap = format_number(abs(fitted.mean - old.mean), _spread(old))
+    if doubt:
+        return (
+            f"The critics miss the old policy's returns by {gap}, more than chance explains: "
+            f"{format_number(doubt)} is added to both sides of every interval."
+        )
+    return f"The critics put the old policy {gap} away from its own returns: within chance."
+
+
+def name_method(value: Value) -> str:
+    """How a value was found."""
+    known = {"fitted": "fitted critics"}
+    return known.get(value.method, clean(value.method, 40))
+
+
+def flatten(facts: Any, prefix: str = "") -> list[tuple[str, str]]:
+    """Nested facts as rows of names and texts."""
+    if isinstance(facts, dict) and facts:
+        rows = []
+        for key, value in facts.items():
+            rows += flatten(value, f"{prefix} › {key}" if prefix else str(key))
+        return rows
+    return [(clean(prefix), clean(_word(facts)))]
+
+
+def _word(fact: Any) -> str:
+    if isinstance(fact, bool):
+        return "yes" if fact else "no"
+    if fact is None or fact == {}:
+        return "none"
+    if isinstance(fact, float):
+        return f"{fact:.6g}"
+    if isinstance(fact, Sequence) and not isinstance(fact, str):
+        return ", ".join(_word(one) for one in fact[:20]) + (" …" if len(fact) > 20 else "")
+    return str(fact)
+
+
+def _spread(interval: Interval) -> float | None:
+    return half_width(interval.low, interval.high)
+
+
+def _is_known(decision: Decision) -> bool:
+    return decision.net_gain.mean is not None and decision.chosen_entry.trusted

@@ -1,0 +1,99 @@
+"""SVG made of elements: every attribute and text is escaped, nothing is styled inline."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup, escape
+
+WIDTH = 360.0
+"""All drawings are as wide as a phone; wider pages scale them up a little."""
+
+
+def element(name: str, *children: str, **attributes: object) -> Markup:
+    """One element. `class_` is class, and underscores in names stand for hyphens."""
+    written = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{escape(_plain(value))}"'
+        for key, value in attributes.items()
+        if value is not None
+    )
+    inside = Markup("").join(children)
+    return Markup(f"<{name}{written}>{inside}</{name}>")  # noqa: S704 - both parts are escaped
+
+
+def picture(title: str, height: float, *children: str, class_: str = "chart") -> Markup:
+    """A whole drawing that screen readers call by its title."""
+    return element(
+        "svg",
+        *children,
+        class_=class_,
+        viewBox=f"0 0 {WIDTH:g} {height:g}",
+        role="img",
+        aria_label=title,
+    )
+
+
+def text(x: float, y: float, words: str, *, anchor: str = "start", class_: str = "label") -> Markup:
+    """Words at a place."""
+    return element("text", words, x=x, y=y, text_anchor=anchor, class_=class_)
+
+
+def line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Markup:
+    """A straight line."""
+    return element("line", x1=x1, y1=y1, x2=x2, y2=y2, class_=class_)
+
+
+def polygon(points: Sequence[tuple[float, float]], class_: str) -> Markup:
+    """A closed area."""
+    written = " ".join(f"{x:.2f},{y:.2f}" for x, y in points)
+    return element("polygon", points=written, class_=class_)
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Numbers from `low` to `high`, drawn from `first` to `last`."""
+
+    low: float
+    high: float
+    first: float
+    last: float
+
+    def place(self, number: float) -> float:
+        """Where a number is drawn; what lies outside is drawn at the edge."""
+        share = (number - self.low) / (self.high - self.low)
+        return self.first + min(max(share, 0.0), 1.0) * (self.last - self.first)
+
+    @property
+    def ticks(self) -> list[float]:
+        """Round numbers on the axis, three to six of them."""
+        step = round_up((self.high - self.low) / 5)
+        first = math.ceil(self.low / step - 1e-9)
+        last = math.floor(self.high / step + 1e-9)
+        return [step * index for index in range(first, last + 1)]
+
+    def label(self, tick: float) -> str:
+        """A tick's number, no longer than its neighbours' need."""
+        step = round_up((self.high - self.low) / 5)
+        places = max(0, -math.floor(math.log10(step) + 1e-9))
+        shown = f"{tick:,.{places}f}" if 1e-4 <= step < 1e7 else f"{tick:.3g}"
+        return shown.replace("-", "\u2212")
+
+
+def fit_axis(numbers: Sequence[float | None], first: float, last: float) -> Axis:
+    """An axis that holds these numbers and zero, with a little room."""
+    known = [n for n in numbers if n is not None and math.isfinite(n)]
+    low, high = min([0.0, *known]), max([0.0, *known])
+    room = 0.06 * (high - low) or 1.0
+    return Axis(low - room if low < 0 else low - room / 2, high + room, first, last)
+
+
+def round_up(number: float) -> float:
+    """The next of 1, 2, 2.5, 5 times a power of ten."""
+    power = 10.0 ** math.floor(math.log10(number))
+    return next(step * power for step in (1, 2, 2.5, 5, 10) if step * power >= number * (1 - 1e-9))
+
+
+def _plain(value: object) -> str:
+    return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)

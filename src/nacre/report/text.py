@@ -1,0 +1,82 @@
+"""Words and numbers for people: outside strings made visible, numbers with sensible digits."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+
+LONGEST_NAME = 300
+UNKNOWN = "unknown"
+MINUS = "\u2212"
+# Joiners are part of ordinary words in several scripts.
+_KEPT = {"\u200c", "\u200d", "\u00a0"}
+
+
+def clean(text: object, longest: int | None = LONGEST_NAME) -> str:
+    """Any text on one line: what cannot be seen, or turns the direction of reading, made visible.
+
+    Escaping for HTML is the template's work, not done here.
+    """
+    plain = "".join(_show(c) for c in str(text))
+    if longest is not None and len(plain) > longest:
+        plain = f"{plain[: longest - 1]}…"
+    return plain
+
+
+def clean_lines(text: str) -> str:
+    """The same for text that may have several lines."""
+    return "\n".join(clean(line, None) for line in text.split("\n"))
+
+
+def _show(character: str) -> str:
+    if character.isprintable() or character in _KEPT:
+        return character
+    if character in "\t\n\r":
+        return " "
+    if unicodedata.category(character) == "Cs":
+        return "\ufffd"
+    return f"⟨U+{ord(character):04X}⟩"
+
+
+def format_number(value: float | None, spread: float | None = None) -> str:
+    """A number with the digits that its spread supports: two of the spread's, four in all without.
+
+    `format_number(13.481, 1.08)` is "13.5". The script of the page has the same function.
+    """
+    if value is None or not math.isfinite(value):
+        return UNKNOWN
+    text = f"{abs(value):,.{count_decimals(value, spread)}f}"
+    return f"{MINUS}{text}" if value < 0 and text.strip("0.,") else text
+
+
+def count_decimals(value: float, spread: float | None = None) -> int:
+    """Digits after the point, from 0 to 6."""
+    if spread is not None and math.isfinite(spread) and spread > 0:
+        places = 1 - math.floor(math.log10(spread))
+    elif value:
+        places = 3 - math.floor(math.log10(abs(value)))
+    else:
+        places = 1
+    return min(max(places, 0), 6)
+
+
+def format_percent(share: float | None) -> str:
+    """A probability in percent; never "100 %" or "0 %" where it is only close to it."""
+    if share is None or not math.isfinite(share):
+        return UNKNOWN
+    if share > 0.999:
+        return "more than 99.9 %"
+    if share < 0.001:
+        return "less than 0.1 %"
+    digits = 1 if share > 0.99 or share < 0.01 else 0
+    return f"{100 * share:.{digits}f} %"
+
+
+def format_share(share: float) -> str:
+    """A share of mass in percent."""
+    return f"{100 * share:.{1 if 0 < abs(share) < 0.1 else 0}f} %"
+
+
+def half_width(low: float | None, high: float | None) -> float | None:
+    """Half of an interval, None where a bound is not known."""
+    return None if low is None or high is None else (high - low) / 2
