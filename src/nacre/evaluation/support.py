@@ -17,12 +17,15 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from nacre.errors import InputError
 from nacre.log import Log
+from nacre.policies.distributions import Mixture
 from nacre.policies.distributions.interface import DiscreteDistribution
 from nacre.policies.policy import Policy
 
 N_STATES = 4096
 N_DRAWS = 32
+N_OLD_DRAWS = 256
 CENTRAL = 0.99
 LARGEST_EXCESS = 0.02
 """Mean excess up to which the log supports a candidate's action vectors."""
@@ -78,17 +81,28 @@ def _compare(
         return jnp.mean(jnp.sum(jnp.where(rare, new.probabilities, 0.0), axis=-1)), divergence
     low, high = (jnp.asarray(bound) for bound in candidate.signature.action_limits)
     draws = new.sample(key, (N_DRAWS,))
-    # The same place in every coordinate at once: Gaussians have independent coordinates.
-    edge = (1.0 - CENTRAL) / 2
-    shape = (1, *old.batch_shape, old.noise_size)
-    lowest = old.transform(jnp.full(shape, edge))
-    highest = old.transform(jnp.full(shape, 1.0 - edge))
+    lowest, highest = _held(old, jax.random.fold_in(key, 1))
     reach = jnp.where(jnp.isfinite(high - low), high - low, highest - lowest + 1e-6)
     outside = jnp.maximum(lowest - draws, 0.0) + jnp.maximum(draws - highest, 0.0)
     return jnp.mean(outside / reach), divergence
 
 
+def _held(old: Any, key: PRNGKeyArray) -> tuple[Array, Array]:
+    """Ends of the central part of each coordinate."""
+    edge = (1.0 - CENTRAL) / 2
+    if isinstance(old, Mixture):
+        # Its first number chooses the part: ends of the noise are not ends of the action.
+        draws = old.sample(key, (N_OLD_DRAWS,))
+        return jnp.quantile(draws, edge, axis=0), jnp.quantile(draws, 1.0 - edge, axis=0)
+    # The same place in every coordinate at once: they are independent.
+    shape = (1, *old.batch_shape, old.noise_size)
+    return old.transform(jnp.full(shape, edge)), old.transform(jnp.full(shape, 1.0 - edge))
+
+
 def _divergence(new: Any, old: Any) -> Float[Array, ""] | None:
-    if hasattr(new, "kl") and type(new) is type(old):
+    if not hasattr(new, "kl") or type(new) is not type(old):
+        return None
+    try:
         return jnp.mean(new.kl(old))
-    return None
+    except InputError:
+        return None
