@@ -394,6 +394,51 @@ def test_standard_errors_of_drawn_actions_are_calibrated() -> None:
     assert 0.88 <= share_within(price_often(some, STATES[:40]), truth) <= 0.99
 
 
+PRICED = {
+    "transport": SIGNS,
+    "general": GeneralTransportCost(2.0, 1.0, groups.sign(0), n_samples=4),
+    "link": dataclasses.replace(SIGNS, link=jnp.sqrt),
+    "importance": dataclasses.replace(SIGNS, importance=lambda states: 1.0 + states[..., 0] ** 2),
+}
+
+
+@pytest.mark.parametrize("kind", PRICED)
+def test_prices_that_are_given_stand_in_for_the_cost_s_own(kind: str) -> None:
+    """As arrays in a compiled function: one program for all prices, the same numbers to 1e-5."""
+    cost, states = PRICED[kind], jnp.asarray(STATES[:40])
+    compiled = 0
+
+    @jax.jit
+    def priced(prices: jax.Array) -> jax.Array:
+        nonlocal compiled
+        compiled += 1
+        return cost.at(OLD, NEW, states, KEY, prices=prices)
+
+    for learning, transaction in ((7.0, 0.25), (1.0, 1.0), (3.0, 0.0)):
+        other = dataclasses.replace(cost, learning_weight=learning, transaction_weight=transaction)
+        expected = other.at(OLD, NEW, states, KEY)
+        found = priced(jnp.array([learning, transaction]))
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+    assert compiled == 1
+    np.testing.assert_allclose(
+        priced(jnp.asarray(cost.prices)), cost.at(OLD, NEW, states, KEY), rtol=1e-5
+    )
+
+
+def test_prices_are_the_two_weights_and_the_cost_is_linear_in_them() -> None:
+    assert SIGNS.prices == (5.0, 0.5)
+    states = jnp.asarray(STATES[:40])
+    slopes = jax.grad(lambda prices: SIGNS.at(OLD, NEW, states, KEY, prices=prices))(jnp.ones(2))
+    by_hand = SIGNS.evaluate(OLD, NEW, STATES[:40])
+    np.testing.assert_allclose(slopes, [by_hand.learning_mass, by_hand.transaction_mass], rtol=1e-5)
+    comparison = SIGNS.statewise.compare(OLD(states), NEW(states), KEY)
+    np.testing.assert_allclose(
+        SIGNS.statewise_cost(comparison, (2.0, 3.0)),
+        2.0 * comparison.learning + 3.0 * comparison.transaction,
+        rtol=1e-6,
+    )
+
+
 @pytest.mark.parametrize("value", [-1.0, np.nan, np.inf, "5", None])
 def test_prices_must_be_prices(value: float) -> None:
     for name in ("learning_weight", "transaction_weight"):

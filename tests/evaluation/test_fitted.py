@@ -15,12 +15,13 @@ import pytest
 
 import nacre.evaluation.fitted as module
 from nacre.errors import InputError
-from nacre.evaluation.backup import CriticConfig, CriticState
+from nacre.evaluation.backup import CriticConfig, CriticState, critic_loss
 from nacre.evaluation.exact import start_value, value_range, values
 from nacre.evaluation.fitted import (
     EvaluationConfig,
     as_rows,
     check_spaces,
+    draw_resampling,
     evaluate_policy,
     has_settled,
     init_critics,
@@ -320,6 +321,79 @@ def test_observations_scale_the_critics():
     np.testing.assert_allclose(encoded.mean(axis=0), 0, atol=1e-5)
     np.testing.assert_allclose(encoded.std(axis=0), 1, rtol=1e-4)
     assert (float(critics.shift), float(critics.spread)) == (0.0, 1.0)
+
+
+# Resampled episodes
+
+FEW = dataclasses.replace(FINITE, epochs=2, steps_per_epoch=50, prefit_steps=50)
+BOOTSTRAP = dataclasses.replace(FEW, bootstrap=True)
+
+
+def test_every_member_draws_as_many_episodes_as_there_are():
+    drawn = draw_resampling(50, 40, seed=3)
+    assert drawn.shape == (50, 40)
+    np.testing.assert_array_equal(drawn.sum(axis=0), 50)
+    np.testing.assert_array_equal(drawn, np.round(drawn))
+    # An episode is left out with probability (1 - 1/50)^50 = 0.364: 2000 times, ± 4 deviations.
+    assert abs(np.mean(drawn == 0) - 0.364) < 4 * np.sqrt(0.364 * 0.636 / 2000)
+    np.testing.assert_array_equal(drawn, draw_resampling(50, 40, seed=3))
+    assert not np.array_equal(drawn, draw_resampling(50, 40, seed=4))
+
+
+def test_seeing_everything_once_is_no_resampling(monkeypatch):
+    """Weights of one: the same bits as without."""
+    world, old, log = sample_finite(0)
+    plain = evaluate(old, log, world, FEW)
+    monkeypatch.setattr(
+        module, "draw_resampling", lambda episodes, members, seed: np.ones((episodes, members))
+    )
+    once = evaluate(old, log, world, BOOTSTRAP)
+    np.testing.assert_array_equal(once.member_curves, plain.member_curves)
+    for mine, theirs in zip(
+        jax.tree.leaves(once.critics), jax.tree.leaves(plain.critics), strict=True
+    ):
+        np.testing.assert_array_equal(mine, theirs)
+
+
+def test_members_with_episodes_of_their_own_differ_by_about_as_much_as_logs_do():
+    """Spread of five members: larger than without, and about that of the values over logs."""
+    world, old, log = sample_finite(0)
+    few = log.select(np.arange(40))
+    critics = dataclasses.replace(TABLES, n_critics=5, batch_size=128)
+    five = dataclasses.replace(FINITE, critics=critics, epochs=4, steps_per_epoch=200)
+    plain = evaluate(old, few, world, five).per_critic
+    resampled = evaluate(old, few, world, dataclasses.replace(five, bootstrap=True)).per_critic
+    assert np.std(resampled) > 3 * np.std(plain)
+    others = [
+        evaluate(old, log.select(np.arange(first, first + 40)), world, five).value
+        for first in (40, 80, 120, 160)
+    ]
+    assert 0.2 < np.std(resampled, ddof=1) / np.std(others, ddof=1) < 5.0
+
+
+def test_a_member_is_not_moved_by_an_episode_that_it_does_not_see():
+    """Gradients are zero to the bit for it, and for it alone."""
+    world, _, log = sample_finite(0)
+    critics = init_critics(TABLES, jax.random.key(0), log, as_signature(world), world.discount)
+    resampling = np.ones((log.n_episodes, 2))
+    resampling[3, 0] = 0.0
+    transitions = Transitions.from_log(log, resampling=resampling)
+    unseen = jnp.arange(log.offsets[3], log.offsets[4])
+
+    def gradient(rows):
+        batch = transitions.take(rows)
+        loss = eqx.filter_grad(critic_loss, has_aux=True)
+        found, _ = loss(critics, batch, jnp.full(len(rows), 7.0))
+        return np.asarray(found.weights[0])
+
+    moved = gradient(unseen)
+    assert np.all(moved[0] == 0.0)
+    assert np.any(moved[1] != 0.0)
+    mixed = gradient(jnp.concatenate([unseen, jnp.arange(10)]))
+    alone = gradient(jnp.arange(10))
+    share = 10 / (10 + len(unseen))
+    np.testing.assert_allclose(mixed[0], share * alone[0], rtol=1e-4, atol=1e-7)
+    assert not np.allclose(mixed[1], share * alone[1], rtol=1e-2)
 
 
 # Broken runs

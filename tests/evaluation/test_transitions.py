@@ -85,3 +85,13 @@ def test_starts_are_sampled_from_the_starts():
     share = np.mean(starts[:, 0] == 6)
     assert set(np.unique(starts[:, 0])) == {0, 6}
     assert abs(share - 0.5) < 4 * 0.025
+
+
+def test_resampled_rows_say_how_often_each_member_sees_them():
+    """Three members: once, twice and not at all the first episode, the second not by one."""
+    resampling = np.array([[1.0, 2.0, 0.0], [1.0, 0.0, 2.0]])
+    transitions = Transitions.from_log(make_log(), resampling=resampling)
+    batch = transitions.take(jnp.array([0, 4, 2, 3]))
+    np.testing.assert_array_equal(batch.resampling, [[1, 1, 1, 1], [2, 0, 2, 0], [0, 2, 0, 2]])
+    np.testing.assert_array_equal(batch.rewards, [1, 5, 3, 4])
+    assert Transitions.from_log(make_log()).take(jnp.array([0])).resampling is None

@@ -222,6 +222,24 @@ BAD_LEARNERS: list[tuple[dict[str, Any], str]] = [
         "occupancy corrects discounted visits, actor.discounted_states is False: set it to True, "
         "or occupancy to None",
     ),
+    (
+        {"warm_critics": True, "prefit_steps": 5},
+        "prefit_steps = 5 would overwrite the critics that warm_critics brings: set one of the two",
+    ),
+    *(
+        (
+            {"warm_critics": True, "critics": CriticConfig(**other)},
+            "warm_critics takes over the critics of the evaluation, which are built otherwise: "
+            "give critics and evaluation.critics the same networks and scalings",
+        )
+        for other in (
+            {"n_critics": 3},
+            {"hidden": (8,)},
+            {"layer_norm": True},
+            {"scale_observations": True},
+            {"scale_returns": True},
+        )
+    ),
 ]
 
 
@@ -255,6 +273,15 @@ def test_bad_parts_are_refused(kind: type[Any], values: dict[str, Any], problem:
     with pytest.raises(InputError) as caught:
         kind(**values)
     assert caught.value.problems == (problem,)
+
+
+def test_warm_critics_may_go_on_with_other_steps() -> None:
+    """What they are built from has to agree; how they are fitted need not."""
+    other = CriticConfig(learning_rate=0.1, polyak=0.5, backup="own", batch_size=7)
+    config = LearnerConfig(critics=other, warm_critics=True)
+    assert config.critics.alike(config.evaluation.critics)
+    assert all(paper(world).learner.warm_critics for world in OWN)
+    assert not default().warm_critics
 
 
 def test_all_problems_are_named_at_once() -> None:

@@ -215,6 +215,44 @@ def test_a_later_divergence_keeps_the_last_good_epoch_on_disk_and_in_hand(
     assert same_bits(run_learning(checkpoint=path).state, uninterrupted().state)
 
 
+def test_warm_critics_are_gone_on_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Learning begins with the very critics that are given, and ends elsewhere for it."""
+    finite, seen = make_finite(5), list[Any]()
+    critics = CONFIG.critics.init(jax.random.key(9), finite.policy.signature)
+    warm = dataclasses.replace(CONFIG, warm_critics=True, epochs=1)
+    real = run.learn_epoch
+
+    def look(config: Any, problem: Any, state: Any, *further: Any) -> Any:
+        seen.append(state)
+        return real(config, problem, state, *further)
+
+    monkeypatch.setattr(run, "learn_epoch", look)
+    learned = run_learning(config=warm, critics=critics)
+    assert same_bits(seen[0].critics.online, critics)
+    assert same_bits(seen[0].critics.target, critics)
+    again = run_learning(config=warm, critics=critics)
+    assert same_bits(again.state, learned.state)
+    cold = run_learning(config=dataclasses.replace(CONFIG, epochs=1), critics=critics)
+    assert not same_bits(seen[2].critics.online, critics)
+    assert not same_bits(cold.state, learned.state)
+
+
+def test_warm_critics_have_to_be_given() -> None:
+    warm = dataclasses.replace(CONFIG, warm_critics=True)
+    with pytest.raises(InputError, match="warm_critics wants the critics that evaluated the old"):
+        run_learning(config=warm)
+
+
+def test_a_run_with_other_warm_critics_is_another_run(tmp_path: Path) -> None:
+    path, signature = tmp_path / "run.safetensors", make_finite(5).policy.signature
+    first, second = (CONFIG.critics.init(jax.random.key(seed), signature) for seed in (1, 2))
+    warm = dataclasses.replace(CONFIG, warm_critics=True)
+    run_learning(config=warm, critics=first, checkpoint=path, reporter=Interrupt(1))
+    with pytest.raises(InputError, match="checkpoint of another run"):
+        run_learning(config=warm, critics=second, checkpoint=path)
+    assert run_learning(config=warm, critics=first, checkpoint=path).complete
+
+
 COSTS = {
     "transport": TransportCost(5.0, 0.1, groups.halves()),
     "states": TransportCost(5.0, 0.1, groups.halves(), state_measure=WeightedStates([0, 3])),
