@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import subprocess
@@ -20,10 +21,24 @@ from typer.testing import CliRunner
 
 import nacre
 from nacre import cli, examples
+from nacre.advisor import AdviceConfig
 from nacre.errors import InputError
+from nacre.examples import TrafficExample
 from nacre.policies import MLPPolicy, Signature, TabularPolicy, write_policy
 
 CART = examples.find_directory()
+SEEDED = (
+    "advise",
+    "demo",
+    "validate",
+    "convert",
+    "cost",
+    "collect",
+    "train-online",
+    "simulate",
+    "show",
+    "bench",
+)
 
 
 class Outcome(NamedTuple):
@@ -79,13 +94,13 @@ def test_help_names_every_command_and_every_command_has_help_with_examples() -> 
     runner = CliRunner()
     overview = runner.invoke(cli.app, ["--help"])
     assert overview.exit_code == 0
-    for command in ("validate", "cost", "demo"):
+    for command in (*SEEDED, "reproduce"):
         assert f"\n  {command} " in overview.output
         shown = runner.invoke(cli.app, [command, "--help"])
         assert shown.exit_code == 0
         assert f"Examples:\n    nacre {command}" in shown.output
-        for option in ("--json", "--seed", "--quiet", "--help"):
-            assert option in shown.output
+        options = {"--json", "--quiet", "--help", *(["--seed"] if command in SEEDED else [])}
+        assert all(option in shown.output for option in options)
 
 
 def test_help_and_version_import_nothing_heavy() -> None:
@@ -427,26 +442,49 @@ def test_cost_that_does_not_fit_the_actions_is_refused(
 # The demonstration
 
 
-def test_demo_tells_the_story_with_the_figures(invoke: Callable[..., Outcome]) -> None:
-    code, out, err = invoke("demo")
-    assert (code, err) == (0, "")
-    figures = json.loads(invoke("demo", "--json").out)
-    text = " ".join(out.split())
-    assert f"the switch costs {figures['cost']['total']:.3g}." in text
-    assert f"after its cost, {figures['net_gain']['mean']:.3g}: it pays." in text
-    assert f"a learning weight of {figures['break_even']['learning_weight']:.3g}." in text
-    quiet = invoke("demo", "--quiet").out
-    assert quiet in out
-    assert "cart" not in quiet
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The demonstration with a few updates: its figures mean nothing, its way is the same."""
+    from nacre import demo
+
+    def few(example: TrafficExample) -> AdviceConfig:
+        config = AdviceConfig(behaviour_weights=(0.1,), calm_factors=())
+        small = dataclasses.replace(config.learner.critics, hidden=(8,))
+        learner = dataclasses.replace(
+            config.learner, critics=small, epochs=1, steps_per_epoch=5, prefit_steps=5
+        )
+        judges = dataclasses.replace(
+            config.judges,
+            critics=dataclasses.replace(config.judges.critics, hidden=(8,), n_critics=3),
+            epochs=1,
+            steps_per_epoch=5,
+            prefit_steps=5,
+        )
+        return dataclasses.replace(config, learner=learner, judges=judges)
+
+    monkeypatch.setattr(demo, "demo_config", few)
 
 
-def test_demo_figures_add_up(invoke: Callable[..., Outcome]) -> None:
-    figures = json.loads(invoke("demo", "--json").out)
-    gain = figures["new_value"]["mean"] - figures["old_value"]["mean"]
-    assert figures["net_gain"]["mean"] == pytest.approx(gain - figures["cost"]["total"], rel=1e-12)
-    turned = figures["break_even"]["learning_weight"] * figures["cost"]["learning_mass"]
-    # Masses are sums of 10,000 numbers in single precision.
-    assert turned + figures["cost"]["transaction"] == pytest.approx(gain, rel=1e-5)
+@pytest.mark.usefixtures("quick")
+def test_demo_goes_the_whole_way(invoke: Callable[..., Outcome], tmp_path: Path) -> None:
+    code, out, err = invoke("demo", "--out", tmp_path / "advice")
+    assert code == 0
+    assert "judging the old policy" in err
+    for word in ("intersection", "net gain", "old value", "cost", "nacre advise --log"):
+        assert word in out
+    kept = json.loads((tmp_path / "advice" / "decision.json").read_text())
+    assert kept["verdict"].upper() in out
+    assert (tmp_path / "advice" / "policy" / "new.safetensors").is_file()
+
+
+@pytest.mark.usefixtures("quick")
+def test_demo_figures_add_up_and_quiet_is_the_verdict(invoke: Callable[..., Outcome]) -> None:
+    figures = json.loads(invoke("demo", "--json", "--quiet").out)
+    (candidate,) = figures["candidates"]
+    gain = sum(candidate["differences"]) / 3
+    net = figures["net_gain"]["mean"]
+    assert net == pytest.approx(gain - figures["cost"]["total"], rel=1e-9)
+    assert invoke("demo", "--quiet").out == figures["verdict"] + "\n"
 
 
 # Failures
@@ -458,7 +496,7 @@ def test_failures_are_one_line_and_code_1(
     def fail() -> None:
         raise RuntimeError("the sky\nfell")
 
-    monkeypatch.setattr(examples, "load", fail)
+    monkeypatch.setattr(examples, "load_traffic", fail)
     assert invoke("demo") == (1, "", "failed: RuntimeError: the sky (NACRE_DEBUG=1 shows where)\n")
     monkeypatch.setenv("NACRE_DEBUG", "1")
     with pytest.raises(RuntimeError, match="the sky"):
@@ -483,7 +521,7 @@ def test_interruptions_end_without_a_word_too_many(
     def fail() -> None:
         raise error
 
-    monkeypatch.setattr(examples, "load", fail)
+    monkeypatch.setattr(examples, "load_traffic", fail)
     monkeypatch.setattr(os, "dup2", lambda *_: None)
     assert invoke("demo") == expected
 
@@ -499,7 +537,7 @@ def test_processes_exit_with_the_same_codes_and_no_traceback(tmp_path: Path) -> 
 
 
 def test_terminals_without_our_signs_get_substitutes() -> None:
-    done = run_process("demo", "--quiet", PYTHONIOENCODING="ascii", NO_COLOR="1")
+    done = run_process(*price(), PYTHONIOENCODING="ascii", NO_COLOR="1")
     assert (done.code, done.err) == (0, "")
     assert "action[0] ? 0" in done.out
     assert "\x1b" not in done.out
@@ -523,5 +561,5 @@ def test_lazy_names_are_the_real_ones() -> None:
     assert set(nacre.__all__) <= set(dir(nacre))
     for name in nacre.__all__:
         assert getattr(nacre, name) is not None
-    with pytest.raises(AttributeError, match="'nacre' has no attribute 'advice'"):
-        nacre.advice  # noqa: B018
+    with pytest.raises(AttributeError, match="'nacre' has no attribute 'fortune'"):
+        nacre.fortune  # noqa: B018

@@ -37,6 +37,8 @@ from nacre.policies.policy import Policy
 from nacre.versions import find_versions
 
 LEAST_EPISODES = 4
+SMALL_LOG = 100_000
+"""Transitions below which fewer updates do."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,15 @@ def suggest_config(log: Log, discount: float = 0.99) -> AdviceConfig:
     """A configuration that fits the log: tables for numbered states, networks for vectors."""
     if isinstance(log.observation_space, gymnasium.spaces.Discrete):
         return _suggest_tables(discount)
-    return AdviceConfig(learner=dataclasses.replace(default(), discount=discount))
+    config = AdviceConfig(learner=dataclasses.replace(default(), discount=discount))
+    if len(log) >= SMALL_LOG:
+        return config
+    # What little there is to learn is learned sooner.
+    return dataclasses.replace(
+        config,
+        learner=dataclasses.replace(config.learner, epochs=3, prefit_steps=500),
+        judges=dataclasses.replace(config.judges, epochs=2, prefit_steps=1000),
+    )
 
 
 def _suggest_tables(discount: float) -> AdviceConfig:

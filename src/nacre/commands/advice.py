@@ -1,4 +1,4 @@
-"""Commands that advise: advise."""
+"""Commands that advise: advise, demo."""
 
 from __future__ import annotations
 
@@ -12,6 +12,11 @@ from nacre.errors import InputError
 
 app = typer.Typer()
 
+DEMO_EXAMPLES = """\b
+Examples:
+  nacre demo
+  nacre demo --out advice --json
+"""
 ADVISE_EXAMPLES = """\b
 Examples:
   nacre advise --log log.parquet --policy old.safetensors --cost cost.toml --out advice
@@ -56,7 +61,6 @@ def advise(
     """
     import dataclasses
 
-    from nacre import console
     from nacre.advisor import advise as find_advice
     from nacre.advisor import suggest_config
     from nacre.costs import read_cost
@@ -80,6 +84,40 @@ def advise(
         found = find_advice(
             data, old, price, config=config, candidates=brought, seed=seed, reporter=reporter
         )
+    _present(found, out, as_json=as_json, quiet=quiet)
+
+
+@app.command(short_help="Advice on the bundled traffic log.", epilog=DEMO_EXAMPLES)
+def demo(
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder for decision.json and the new policy.")
+    ] = None,
+    as_json: AsJson = False,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Advise on the bundled log of an intersection, and say what it shows.
+
+    No simulator is needed. With --quiet the verdict alone is printed.
+    """
+    from nacre import console, examples
+    from nacre.demo import introduce, run_demo, suggest
+    from nacre.learning.progress import open_reporter
+
+    example = examples.load_traffic()
+    if not (quiet or as_json):
+        console.print_text(introduce(example))
+    with open_reporter(quiet=quiet) as reporter:
+        found = run_demo(seed, reporter, example)
+    _present(found, out, as_json=as_json, quiet=quiet)
+    if not (quiet or as_json):
+        typer.echo(suggest())
+
+
+def _present(found: Any, out: Path | None, *, as_json: bool, quiet: bool) -> None:
+    """Write the advice where wanted, and print it."""
+    from nacre import console
+
     if out is not None:
         found.save(out)
     if as_json:

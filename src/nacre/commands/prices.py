@@ -1,4 +1,4 @@
-"""Commands about logs and prices: validate, convert, cost, demo."""
+"""Commands about logs and prices: validate, convert, cost."""
 
 from __future__ import annotations
 
@@ -28,11 +28,6 @@ Examples:
       --new-policy new.safetensors --cost cost.toml
   nacre cost --log log.csv --policy old.safetensors \\
       --new-policy new.safetensors --cost cost.toml --json
-"""
-DEMO_EXAMPLES = """\b
-Examples:
-  nacre demo
-  nacre demo --json
 """
 
 
@@ -121,24 +116,3 @@ def cost(
         typer.echo(f"{priced.breakdown.total:.6g}")
     else:
         console.print_cost(priced.cost, priced.breakdown)
-
-
-@app.command(short_help="Price a switch on the bundled log.", epilog=DEMO_EXAMPLES)
-def demo(as_json: AsJson = False, seed: Seed = 0, quiet: Quiet = False) -> None:
-    """Price a switch on the bundled log of a cart on a rail, and say what it shows.
-
-    With --quiet the figures are printed without the explanation.
-    """
-    from nacre import console
-    from nacre.demo import run_demo
-
-    shown = run_demo(seed)
-    if as_json:
-        console.print_json(shown.as_json())
-        return
-    if not quiet:
-        console.print_text(shown.introduce())
-    console.print_cost(shown.example.cost, shown.breakdown)
-    if not quiet:
-        console.print_text(shown.explain())
-        typer.echo(shown.suggest())

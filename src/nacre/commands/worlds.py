@@ -202,4 +202,5 @@ def show(
     if as_json:
         console.print_json(shown.as_json())
     elif not quiet:
-        typer.echo(f"{shown.as_json()}")
+        place = "in a window" if shown.path is None else f"in {shown.path}"
+        typer.echo(f"{shown.steps} steps {place}, total reward {shown.total_reward:.4g}")

@@ -1,10 +1,13 @@
-"""A bundled log with two policies and a cost, for the demonstration, the docs and the tests.
+"""Bundled logs with policies and costs, for the demonstration, the docs and the tests.
 
 A motor positions a cart on a rail. The controller in force pushes weakly and shakily; a proposed
 one is firmer and calmer. It often pushes left where the old one would have pushed right, and that
 has a price: `cost.toml` tells pushes to the left from pushes to the right.
 
-The files are made by `scripts/make_example.py`.
+In the other example the lights of an intersection are run by a policy of middling quality; SUMO
+simulated what happened. Here only the old policy is known: a better one is to be found.
+
+The files are made by `scripts/make_example.py` and `scripts/make_traffic_example.py`.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from nacre.log import Log, read_log
 from nacre.policies import MLPPolicy, Policy, read_policy
 from nacre.worlds import LinearPolicy, LinearWorld, double_integrator
 
+TRAFFIC_FILES = ("log.parquet", "old.safetensors", "cost.toml")
 FILES = ("log.parquet", "old.safetensors", "new.safetensors", "cost.toml")
 
 
@@ -59,9 +63,28 @@ def load() -> Example:
         )
 
 
-def find_directory() -> Path:
-    """Where the bundled files lie, for use on the command line."""
-    return Path(str(resources.files(__name__) / "cart"))
+@dataclass(frozen=True)
+class TrafficExample:
+    """The log of an intersection, the policy that made it and the price of switching."""
+
+    log: Log
+    old_policy: Policy
+    cost: SwitchingCost
+
+
+def load_traffic() -> TrafficExample:
+    """The bundled log of an intersection: 200 episodes of 100 decisions."""
+    with ExitStack() as stack:
+        log, old, cost = (
+            stack.enter_context(resources.as_file(resources.files(__name__) / "traffic" / name))
+            for name in TRAFFIC_FILES
+        )
+        return TrafficExample(read_log(log), read_policy(old), read_cost(cost))
+
+
+def find_directory(name: str = "cart") -> Path:
+    """Where the files of an example lie, "cart" or "traffic", for use on the command line."""
+    return Path(str(resources.files(__name__) / name))
 
 
 def make_world() -> LinearWorld:

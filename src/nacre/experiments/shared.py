@@ -149,7 +149,9 @@ class Shared:
         own = np.flatnonzero(log.offsets[:-1] >= uniform)
         kept = log.select(own) if len(own) else log
         estimate = value_from_returns(kept, discount)
-        return {"mean": estimate.mean, "low": estimate.low, "high": estimate.high}
+        values = {"mean": estimate.mean, "low": estimate.low, "high": estimate.high}
+        # A single episode has no interval, and JSON no infinity.
+        return {name: value if np.isfinite(value) else None for name, value in values.items()}
 
 
 def _as_plain(evaluation: Evaluation) -> dict[str, Any]:

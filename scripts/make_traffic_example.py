@@ -1,0 +1,40 @@
+"""Make the bundled traffic log: `python scripts/make_traffic_example.py [DIRECTORY]`.
+
+A policy of middling quality runs the lights of one intersection for 200 episodes of 100 decisions.
+It needs the extra `sumo`. The same log comes out whenever it is run with the same versions.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from nacre import examples
+from nacre.log import write_log
+from nacre.policies import read_policy
+from nacre.worlds.collection import collect_log
+from nacre.worlds.simulators import find_world
+
+POLICY = Path("results/policies/traffic_middling.safetensors")
+N_TRANSITIONS = 20_000
+SEED = 0
+
+
+def main(directory: Path) -> None:
+    shutil.copy(POLICY, directory / "old.safetensors")
+    with tempfile.TemporaryDirectory() as parts:
+        log = collect_log(
+            find_world("traffic"),
+            read_policy(POLICY),
+            N_TRANSITIONS,
+            seed=SEED,
+            parts_folder=Path(parts) / "parts",
+            uniform_steps=0,
+        )
+    write_log(log, directory / "log.parquet")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else examples.find_directory("traffic"))
