@@ -37,6 +37,7 @@ SEEDED = (
     "train-online",
     "simulate",
     "show",
+    "report",
     "bench",
 )
 
@@ -475,6 +476,11 @@ def test_demo_goes_the_whole_way(invoke: Callable[..., Outcome], tmp_path: Path)
     kept = json.loads((tmp_path / "advice" / "decision.json").read_text())
     assert kept["verdict"].upper() in out
     assert (tmp_path / "advice" / "policy" / "new.safetensors").is_file()
+    page = tmp_path / "advice" / "report.html"
+    first = page.read_bytes()
+    page.unlink()
+    assert invoke("report", tmp_path / "advice").out == f"{page}\n"
+    assert page.read_bytes() == first
 
 
 @pytest.mark.usefixtures("quick")

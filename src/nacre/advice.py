@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
+import contextlib
 import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from nacre.costs.family import CostBreakdown
 from nacre.decision.break_even import BreakEven
@@ -21,10 +19,18 @@ from nacre.evaluation.behaviour import Behaviour
 from nacre.evaluation.support import Support
 from nacre.learning.proposals import Candidate
 from nacre.policies.card import Card
+from nacre.policies.onnx_graph import build_onnx
 from nacre.policies.policy import Policy
-from nacre.policies.writing import write_card, write_policy, write_predictor, write_whole
+from nacre.policies.safetensors_file import describe_policy, dump_safetensors
+from nacre.policies.writing import write_card, write_predictor, write_whole
+from nacre.report import write_report
 
 FORMAT = 1
+POLICY_FILE = "new.safetensors"
+POLICY_FILES = {
+    POLICY_FILE: "the policy; read it with nacre.read_policy",
+    "new.onnx": "the same for ONNX runtimes",
+}
 
 
 @dataclass(frozen=True)
@@ -70,9 +76,14 @@ class Assessment:
             "confidence": self.gain.confidence,
             "differences": [finite(float(d)) for d in self.gain.differences],
             "doubt": finite(self.gain.doubt),
-            "pessimistic": None if self.gain.pessimistic is None else finite(self.gain.pessimistic),
+            "pessimistic": finite(self.gain.pessimistic),
             "cost": self.cost.as_json(),
-            "support": dataclasses.asdict(self.support) | {"supported": self.support.supported},
+            "support": {
+                "excess": self.support.excess,
+                "limit": self.support.limit,
+                "divergence": finite(self.support.divergence),
+                "supported": self.support.supported,
+            },
             "break_even": self.break_even.as_json(),
             "trusted": self.trusted,
             "notes": list(self.notes),
@@ -169,27 +180,38 @@ class Advice:
         }
 
     def save(self, folder: str | Path) -> Path:
-        """Write `decision.json` and `policy/` into a folder, each whole or not at all.
+        """Write `decision.json`, `report.html` and `policy/`, each file whole or not at all.
 
         Returns:
             The folder.
         """
         folder = Path(folder)
         document = self.as_json()
-        files = {"new.safetensors": "the policy; read it with nacre.read_policy"}
         places = folder / "policy"
-        provenance = {"advice": {name: document[name] for name in ("verdict", "net_gain", "seed")}}
-        write_policy(self.new_policy, places / "new.safetensors", provenance)
-        try:
-            write_policy(self.new_policy, places / "new.onnx", provenance)
-            files["new.onnx"] = "the same for ONNX runtimes"
-        except InputError as error:
-            document["notes"] = [*document["notes"], f"no ONNX file: {error.problems[0]}"]
-        write_predictor(places / "predict.py")
-        files["predict.py"] = "acts with new.safetensors, without JAX"
+        provenance = {
+            "advice": {name: document.get(name) for name in ("verdict", "net_gain", "seed")}
+        }
+        files: dict[str, str] = {}
+        notes = list(document["notes"])
+        for name, text in POLICY_FILES.items():
+            try:
+                blob = _dump(self.new_policy, name, provenance)
+            except InputError as error:
+                notes.append(f"no {name}: {error.problems[0]}")
+                # One of another policy, from an earlier advice, must not be taken for this one's.
+                with contextlib.suppress(OSError):
+                    (places / name).unlink(missing_ok=True)
+                continue
+            write_whole(places / name, blob)
+            files[name] = text
+        if POLICY_FILE in files:
+            write_predictor(places / "predict.py")
+            files["predict.py"] = f"acts with {POLICY_FILE}, without JAX"
+        document["notes"] = notes
         write_card(places / "README.md", self._card(document, files))
         text = json.dumps(document, indent=2, allow_nan=False) + "\n"
         write_whole(folder / "decision.json", text.encode())
+        write_report(document, folder / "report.html")
         return folder
 
     def _card(self, document: Mapping[str, Any], files: Mapping[str, str]) -> Card:
@@ -207,12 +229,13 @@ class Advice:
         )
 
 
-def finite(number: float) -> float | None:
-    """The number, or None where JSON has none for it."""
-    return float(number) if math.isfinite(number) else None
+def _dump(policy: Policy, name: str, provenance: Mapping[str, Any]) -> bytes:
+    blob = dump_safetensors(policy, provenance)
+    if name == POLICY_FILE:
+        return blob
+    return build_onnx(policy, describe_policy(policy, provenance))
 
 
-def as_estimate(values: np.ndarray, method: str, half_width: float) -> Estimate:
-    """Mean of the members with an interval of this half width."""
-    mean = float(np.mean(values))
-    return Estimate(mean, mean - half_width, mean + half_width, method)
+def finite(number: float | None) -> float | None:
+    """The number, or None where there is none or JSON has none for it."""
+    return float(number) if number is not None and math.isfinite(number) else None

@@ -256,7 +256,7 @@ def print_advice(advice: Advice, out: Path | None) -> None:
     for note in (*advice.notes, *advice.chosen.notes):
         console.print(f"note: {note}", markup=False)
     if out is not None:
-        console.print(f"written to {out}", markup=False)
+        console.print(f"the page: {out / 'report.html'}", markup=False)
 
 
 def _with_interval(estimate: Any) -> str:

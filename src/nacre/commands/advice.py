@@ -1,4 +1,4 @@
-"""Commands that advise: advise, demo."""
+"""Commands that advise: advise, demo, report."""
 
 from __future__ import annotations
 
@@ -12,6 +12,11 @@ from nacre.errors import InputError
 
 app = typer.Typer()
 
+REPORT_EXAMPLES = """\b
+Examples:
+  nacre report advice
+  nacre report advice --out page.html
+"""
 DEMO_EXAMPLES = """\b
 Examples:
   nacre demo
@@ -38,7 +43,7 @@ def advise(
         list[Path] | None, typer.Option("--candidate", help="A policy of yours to judge as well.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", help="Folder for decision.json and the new policy.")
+        Path | None, typer.Option("--out", help="Folder for the page, the record and the policy.")
     ] = None,
     confidence: Annotated[
         float, typer.Option("--confidence", help="Probability that a switch has to gain.")
@@ -90,7 +95,7 @@ def advise(
 @app.command(short_help="Advice on the bundled traffic log.", epilog=DEMO_EXAMPLES)
 def demo(
     out: Annotated[
-        Path | None, typer.Option("--out", help="Folder for decision.json and the new policy.")
+        Path | None, typer.Option("--out", help="Folder for the page, the record and the policy.")
     ] = None,
     as_json: AsJson = False,
     seed: Seed = 0,
@@ -112,6 +117,30 @@ def demo(
     _present(found, out, as_json=as_json, quiet=quiet)
     if not (quiet or as_json):
         typer.echo(suggest())
+
+
+@app.command(short_help="Write the page of an earlier advice again.", epilog=REPORT_EXAMPLES)
+def report(
+    folder: Annotated[Path, typer.Argument(help="The folder that advise wrote.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", help="The page; report.html in the folder if not given.")
+    ] = None,
+    as_json: AsJson = False,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Write the page of an earlier advice from its decision.json.
+
+    Nothing is drawn at random: the seed changes nothing.
+    """
+    from nacre import console
+    from nacre.report import read_decision, write_report
+
+    page = write_report(read_decision(folder), out or folder / "report.html")
+    if as_json:
+        console.print_json({"page": str(page)})
+    elif not quiet:
+        typer.echo(str(page))
 
 
 def _present(found: Any, out: Path | None, *, as_json: bool, quiet: bool) -> None:
