@@ -1,11 +1,13 @@
 """The page that people read: one HTML file about one decision."""
 
+from nacre.report.change import examine_change
 from nacre.report.document import read_decision
 from nacre.report.evidence import Evidence, read_evidence, write_evidence
 from nacre.report.page import format_report, write_report
 
 __all__ = [
     "Evidence",
+    "examine_change",
     "format_report",
     "read_decision",
     "read_evidence",

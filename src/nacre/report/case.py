@@ -8,25 +8,24 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import stats
+from scipy import optimize
 
 from nacre.decision.break_even import Price, reprice
 from nacre.decision.gain import Gain
 from nacre.decision.rule import decide
 from nacre.decision.verdict import LARGEST_FACTOR, Judgement, judge
-from nacre.report.document import CandidateEntry, Decision
+from nacre.report.document import CandidateEntry, Decision, read_number
 from nacre.report.text import clean
 
 LINEAR_LINKS = ("identity", "times_states")
-HALVINGS = 60
 
 
 @dataclass(frozen=True)
 class Limit:
     """Costs below which a candidate is switched to, and below which a gain is expected of it."""
 
-    proven: float
-    expected: float
+    proven: float = -math.inf
+    expected: float = -math.inf
 
 
 @dataclass(frozen=True)
@@ -55,14 +54,7 @@ class Case:
 
     def reprice(self, index: int, learning_weight: float, transaction_weight: float) -> Gain:
         """The gain of one candidate at other weights."""
-        gain = self.gains[index]
-        found = reprice(gain, self.prices[index], learning_weight, transaction_weight)
-        # An unknown error stays unknown, also where the price is zero.
-        return (
-            found
-            if math.isfinite(gain.cost_error)
-            else dataclasses.replace(found, cost_error=math.inf)
-        )
+        return reprice(self.gains[index], self.prices[index], learning_weight, transaction_weight)
 
     def judge_at(self, learning_weight: float, transaction_weight: float) -> Judgement:
         """The verdict at other weights, by the rule that made the recorded one."""
@@ -106,31 +98,28 @@ class Case:
 
     def _find_limit(self, index: int) -> Limit:
         gain, price = self.gains[index], self.prices[index]
-        hoped = gain.mean + gain.cost
-        if not self.trusted[index] or not math.isfinite(hoped):
-            return Limit(-math.inf, -math.inf)
         if self.rule == "paper":
-            edge = self.new_values[index] - self.old_value
-            return Limit(edge, edge)
-        if not self.on_policy:
-            return Limit(-math.inf, hoped)
+            edge = self.new_values[index] - self.old_value - gain.cost + price.total
+            return Limit(edge, edge) if self.trusted[index] else Limit()
+        if not self.trusted[index] or not gain.sound:
+            return Limit()
+        hoped = gain.mean + price.total
 
-        def spare(cost: float) -> float:
-            scale = cost / price.total if price.total else 1.0
-            error = gain.cost_error * scale if math.isfinite(gain.cost_error) else math.inf
-            moved = dataclasses.replace(gain, cost=cost, cost_error=error)
+        def spare(total: float) -> float:
+            scale = total / price.total if price.total else 1.0
+            moved = dataclasses.replace(
+                gain, cost=gain.cost + total - price.total, cost_error=gain.cost_error * scale
+            )
             return moved.bound(self.confidence_level)
 
-        low, high = 0.0, hoped
-        if high <= 0 or spare(low) <= 0:
-            return Limit(-math.inf, hoped)
-        for _ in range(HALVINGS):
-            middle = (low + high) / 2
-            low, high = (middle, high) if spare(middle) > 0 else (low, middle)
-        return Limit(low, hoped)
+        if hoped <= 0 or not self.on_policy or spare(0.0) <= 0:
+            return Limit(expected=hoped)
+        if spare(hoped) >= 0:
+            return Limit(hoped, hoped)
+        return Limit(float(optimize.brentq(spare, 0.0, hoped)), hoped)
 
     def as_json(self, decision: Decision) -> dict[str, Any]:
-        """What the page's script needs; Student's t comes with it as quantiles."""
+        """What the page's script needs; quantiles of Student's t come with it."""
         level = self.confidence_level
         return {
             "level": level,
@@ -145,17 +134,20 @@ class Case:
             "candidates": [
                 {
                     "name": clean(entry.name, 80),
-                    "differences": [_known(float(d)) for d in gain.differences],
+                    "sound": gain.sound,
+                    "mean": _known(gain.mean),
+                    "cost": gain.cost,
+                    "spread": _known(gain.spread),
                     "cost_error": _known(gain.cost_error),
                     "doubt": _known(gain.doubt),
-                    "pessimistic": gain.pessimistic,
-                    "scale": gain.scale,
+                    "pessimistic": None if gain.pessimistic is None else _known(gain.pessimistic),
+                    "members": len(gain.differences),
                     "value": _known(value),
                     "trusted": trusted,
                     "learning_mass": price.learning_mass,
                     "transaction_mass": price.transaction_mass,
-                    "quantile": find_quantile(level, len(gain.differences)),
-                    "wide_quantile": find_quantile((1 + level) / 2, len(gain.differences)),
+                    "quantile": _known(gain.quantile(level)),
+                    "wide_quantile": _known(gain.quantile((1 + level) / 2)),
                 }
                 for entry, gain, price, value, trusted in zip(
                     decision.candidates,
@@ -171,7 +163,7 @@ class Case:
 
 def build_case(decision: Decision) -> Case:
     """The evidence that a decision records."""
-    scale = float(decision.config.get("spread_scale", 1.0))
+    scale = read_number(decision.config, "spread_scale", 1.0)
     behaviour = decision.behaviour
     fitted = decision.candidates
     return Case(
@@ -190,19 +182,15 @@ def build_case(decision: Decision) -> Case:
     )
 
 
-def find_quantile(probability: float, n_members: int) -> float | None:
-    """The quantile of Student's t with one degree of freedom less than members."""
-    return float(stats.t.ppf(probability, n_members - 1)) if n_members > 1 else None
-
-
 def _read_gain(entry: CandidateEntry, scale: float) -> Gain:
-    error = entry.cost.standard_error
+    """What is not known is NaN: nothing can be proven with it."""
+    lost = entry.pessimistic is None and not entry.support.supported
     return Gain(
         np.asarray([_number(d) for d in entry.differences], np.float64),
         entry.cost.total,
-        math.inf if error is None else error,
-        math.inf if entry.doubt is None else entry.doubt,
-        entry.pessimistic,
+        _number(entry.cost.standard_error),
+        _number(entry.doubt),
+        math.nan if lost else entry.pessimistic,
         scale,
     )
 
@@ -214,8 +202,8 @@ def _read_price(entry: CandidateEntry, model: dict[str, Any]) -> Price:
     follow from the recorded parts, as far as their weight is not zero.
     """
     cost = entry.cost
-    learning = float(model.get("learning_weight", model.get("weight", 1.0)))
-    transaction = float(model.get("transaction_weight", 0.0))
+    learning = read_number(model, "learning_weight", read_number(model, "weight", 1.0))
+    transaction = read_number(model, "transaction_weight", 0.0)
     masses = cost.learning_mass, cost.transaction_mass
     if model.get("kind", "transport") != "transport" or model.get("link", "identity") != "identity":
         parts = cost.learning + cost.transaction
@@ -229,8 +217,8 @@ def _read_price(entry: CandidateEntry, model: dict[str, Any]) -> Price:
 
 def _count_judging(decision: Decision) -> int:
     """Episodes that the candidates were judged by: those that they were not learned from."""
-    episodes = int(decision.log.get("episodes", 0))
-    share = float(decision.config.get("learning_share", 0.5))
+    episodes = int(read_number(decision.log, "episodes", 0))
+    share = read_number(decision.config, "learning_share", 0.5)
     return episodes - min(max(round(share * episodes), 1), max(episodes - 1, 1))
 
 

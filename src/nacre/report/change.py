@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -34,6 +36,10 @@ class Change:
     old_actions: NDArray[np.float64]
     new_actions: NDArray[np.float64]
     concentration: NDArray[np.float64]
+
+    def as_fields(self) -> dict[str, Any]:
+        """Arguments for `Evidence`."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
 
 
 def examine_change(

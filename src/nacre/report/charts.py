@@ -11,8 +11,9 @@ from nacre.report.svg import WIDTH, Axis, element, fit_axis, line, picture, text
 from nacre.report.text import clean, format_number, format_share
 
 LEFT, RIGHT = 8.0, WIDTH - 8.0
-ROW = 42.0
-LONGEST_LABEL = 26
+ROW = 44.0
+ROW_LETTERS = 46
+"""So many letters fit on a line."""
 MOST_GROUPS = 6
 
 
@@ -34,18 +35,24 @@ def draw_rows(title: str, rows: Sequence[Row]) -> Markup:
     numbers = [n for row in rows for n in (row.mean, row.low, row.high, *row.points)]
     axis = fit_axis(numbers, LEFT, RIGHT)
     bottom = ROW * len(rows) + 6
-    parts = [*draw_scale(axis, bottom)]
+    # Between the rows' words, not through them.
+    bands = [(ROW * index + 20, ROW * index + 40) for index in range(len(rows))]
+    parts = draw_scale(axis, bottom, bands)
     for index, row in enumerate(rows):
         parts += _draw_row(row, axis, ROW * index + 16)
     return picture(title, bottom + 22, *parts)
 
 
-def draw_scale(axis: Axis, bottom: float) -> list[Markup]:
-    """Ticks with numbers at the bottom, and zero all the way up."""
+def draw_scale(
+    axis: Axis, bottom: float, bands: Sequence[tuple[float, float]] | None = None
+) -> list[Markup]:
+    """Ticks with numbers at the bottom, and lines in some bands or all the way up."""
+    spans = [(4.0, bottom)] if bands is None else [*bands, (bottom - 4, bottom)]
     parts = [line(axis.first, bottom, axis.last, bottom, "axis")]
     for tick in axis.ticks:
         x = axis.place(tick)
-        parts.append(line(x, 4, x, bottom, "zero" if abs(tick) < 1e-12 else "grid"))
+        kind = "zero" if abs(tick) < 1e-12 else "grid"
+        parts += [line(x, top, x, end, kind) for top, end in spans]
         # Numbers at the edges would be cut off if they were centred.
         anchor = "start" if x < axis.first + 14 else "end" if x > axis.last - 14 else "middle"
         parts.append(text(x, bottom + 15, axis.label(tick), anchor=anchor, class_="tick"))
@@ -54,7 +61,7 @@ def draw_scale(axis: Axis, bottom: float) -> list[Markup]:
 
 def _draw_row(row: Row, axis: Axis, y: float) -> list[Markup]:
     parts = [
-        text(LEFT, y, clean(row.name, LONGEST_LABEL)),
+        text(LEFT, y, clean(row.name, max(ROW_LETTERS - len(row.note), 8))),
         text(RIGHT, y, row.note, anchor="end", class_="figure"),
     ]
     middle = y + 13
@@ -72,6 +79,18 @@ def _draw_row(row: Row, axis: Axis, y: float) -> list[Markup]:
         x = axis.place(row.mean)
         parts.append(element("circle", cx=x, cy=middle, r=5.5, class_=f"mean {row.kind}"))
     return parts
+
+
+def draw_tried(axis: Axis) -> Markup:
+    """The interval that the sliders move; the script puts it in its place."""
+    parts = [
+        line(axis.first, 13, axis.first, 13, "whisker new"),
+        line(axis.first, 8, axis.first, 18, "whisker new"),
+        line(axis.first, 8, axis.first, 18, "whisker new"),
+        element("circle", cx=axis.first, cy=13, r=5.5, class_="mean new"),
+    ]
+    moved = element("g", *parts, id="tried-interval")
+    return picture("Net gain at these prices, against zero", 50, *draw_scale(axis, 28), moved)
 
 
 def draw_cost(learning: float, transaction: float) -> Markup:

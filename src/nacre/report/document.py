@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -17,6 +19,7 @@ from nacre.log.problems import show_path
 FORMAT = 1
 FILE_NAME = "decision.json"
 LARGEST_FILE = 64_000_000
+DEEPEST = 30
 
 Number = FiniteFloat | None
 """A number, or None where it is not known."""
@@ -175,7 +178,7 @@ def check_decision(document: object, source: str = FILE_NAME) -> Decision:
             f"{source}: format = {document.get('format')!r:.60}; this version reads format {FORMAT}"
         )
     try:
-        decision = Decision.model_validate(dict(document))
+        decision = Decision.model_validate(_settle(document, source))
     except ValidationError as error:
         details = error.errors(include_url=False)
         raise InputError([f"{source}: {_word(detail)}" for detail in details[:20]]) from None
@@ -183,6 +186,31 @@ def check_decision(document: object, source: str = FILE_NAME) -> Decision:
     if problems:
         raise InputError([f"{source}: {problem}" for problem in problems])
     return decision
+
+
+def read_number(facts: Mapping[str, Any], key: str, otherwise: float) -> float:
+    """A number out of facts whose form is not fixed.
+
+    Raises:
+        InputError: If something else stands there.
+    """
+    found = facts.get(key, otherwise)
+    if isinstance(found, bool) or not isinstance(found, int | float) or not math.isfinite(found):
+        raise InputError(f"{FILE_NAME}: {key} = {found!r:.60}: expected a finite number")
+    return float(found)
+
+
+def _settle(part: Any, source: str, depth: int = 0) -> Any:
+    """The same data without halves of characters, which no file can hold; not nested too deeply."""
+    if depth > DEEPEST:
+        raise InputError(f"{source}: is nested more than {DEEPEST} deep; not a decision of ours")
+    if isinstance(part, str):
+        return re.sub("[\ud800-\udfff]", "\ufffd", part)
+    if isinstance(part, Mapping):
+        return {_settle(k, source): _settle(v, source, depth + 1) for k, v in part.items()}
+    if isinstance(part, list | tuple):
+        return [_settle(one, source, depth + 1) for one in part]
+    return part
 
 
 def _word(detail: Any) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import hashlib
 import json
+import math
 import os
 import shlex
 from collections.abc import Mapping
@@ -13,8 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
+from nacre.errors import InputError
+from nacre.log.problems import show_path
 from nacre.policies.writing import write_whole
 from nacre.report import charts, sentences
 from nacre.report.case import Case, build_case
@@ -22,11 +26,23 @@ from nacre.report.document import CandidateEntry, Decision, check_decision
 from nacre.report.evidence import Evidence
 from nacre.report.evidence_charts import draw_evidence
 from nacre.report.price_map import FRAME, Reach, draw_map, find_reach
-from nacre.report.text import clean, clean_lines, format_number, format_percent, half_width
+from nacre.report.svg import Axis
+from nacre.report.text import (
+    clean,
+    clean_lines,
+    format_level,
+    format_number,
+    format_percent,
+    format_share,
+)
 
 ASSETS = Path(__file__).parent / "assets"
+LARGEST_PAGE = 6_000_000
 LARGEST_RECORD = 1_000_000
 MOST_DRAWN = 12
+MOST_LISTED = 200
+MOST_FACTS = 400
+MOST_NOTES = 20
 SCRIPTS = ("decision.js", "page.js")
 
 
@@ -46,7 +62,13 @@ def write_report(
         InputError: If the document is no decision, or the file cannot be written.
     """
     path = Path(path)
-    write_whole(path, format_report(document, evidence).encode())
+    content = format_report(document, evidence).encode()
+    if len(content) > LARGEST_PAGE:
+        raise InputError(
+            f"{show_path(path)}: the page would have {len(content):,} bytes, more than "
+            f"{LARGEST_PAGE:,}; judge fewer candidates at once"
+        )
+    write_whole(path, content)
     return path
 
 
@@ -63,6 +85,8 @@ def format_report(document: Mapping[str, Any], evidence: Evidence | None = None)
         data=_embed(_describe_for_script(case, decision, reach)),
         decision=decision,
         chosen=decision.chosen_entry,
+        listed=decision.candidates[:MOST_LISTED],
+        most_notes=MOST_NOTES,
         headline=sentences.HEADLINES[decision.verdict],
         more=sentences.state_more(decision),
         gain_chart=_draw_gain(decision),
@@ -70,6 +94,7 @@ def format_report(document: Mapping[str, Any], evidence: Evidence | None = None)
         cost_chart=charts.draw_cost(decision.cost.learning, decision.cost.transaction),
         flow_chart=_draw_flow(decision.chosen_entry),
         map_chart=None if reach is None else draw_map(case, reach),
+        tried_chart=charts.draw_tried(_find_axis(case)),
         reach=reach,
         weights=case.weights,
         two_prices=any(price.transaction_mass for price in case.prices),
@@ -92,8 +117,13 @@ def _open_template() -> jinja2.Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"clean": clean, "number": format_number, "percent": format_percent}
-    environment.globals |= {"half_width": half_width}
+    environment.filters |= {
+        "clean": clean,
+        "number": format_number,
+        "percent": format_percent,
+        "share": format_share,
+        "level": format_level,
+    }
     return environment.get_template("page.html")
 
 
@@ -128,36 +158,39 @@ def _describe_for_script(case: Case, decision: Decision, reach: Reach | None) ->
     if reach is not None:
         document["reach"] = {"learning": reach.learning, "transaction": reach.transaction}
         document["map"] = FRAME
+        document["interval_axis"] = dataclasses.asdict(_find_axis(case))
     return document
 
 
+def _find_axis(case: Case) -> Axis:
+    """Room for the net gain from no price at all to one as large as all that could be gained."""
+    free = [case.reprice(index, 0.0, 0.0) for index in range(len(case.gains))]
+    highs = [gain.interval(case.confidence_level)[1] for gain in free]
+    most = max((abs(high) for high in highs if math.isfinite(high)), default=1.0) or 1.0
+    return Axis(-most, most, charts.LEFT, charts.RIGHT)
+
+
 def _draw_gain(decision: Decision) -> Markup:
-    gain = decision.net_gain
-    row = charts.Row(
-        clean(decision.chosen),
-        "new",
-        gain.mean,
-        gain.low,
-        gain.high,
-        note=sentences.state_interval(gain),
-    )
-    return charts.draw_rows("Net gain with its interval, against zero", [row])
+    """The gain before and after the cost."""
+    gain, cost = decision.net_gain, decision.cost.total
+    rows = [
+        charts.Row(name, kind, one.mean, one.low, one.high, note=sentences.state_interval(one))
+        for name, kind, one in (
+            ("before the cost", "other", sentences.shift(gain, cost)),
+            ("net gain", "net", gain),
+        )
+    ]
+    return charts.draw_rows("Net gain with its interval, against zero", rows)
 
 
 def _draw_values(decision: Decision) -> Markup:
     old, new, cost = decision.old_value, decision.new_value, decision.cost.total
-    net = new.model_copy(
-        update={
-            name: None if bound is None else bound - cost
-            for name, bound in (("mean", new.mean), ("low", new.low), ("high", new.high))
-        }
-    )
     rows = [
         charts.Row(name, kind, one.mean, one.low, one.high, note=sentences.state_interval(one))
         for name, kind, one in (
             ("old policy", "old", old),
             ("new policy", "new", new),
-            ("new policy minus cost", "net", net),
+            ("new policy minus cost", "net", sentences.shift(new, -cost)),
         )
     ]
     return charts.draw_rows("Value of the old and the new policy", rows)
@@ -214,11 +247,13 @@ def _list_facts(decision: Decision) -> list[tuple[str, list[tuple[str, str]]]]:
         "confidence level": decision.confidence_level,
         "seconds": decision.wall_seconds,
     }
-    parts = [("Run", sentences.flatten(run))]
-    parts += [(title, sentences.flatten(facts)) for title, facts in named.items() if facts]
-    further = dict(decision.model_extra or {})
-    further.pop("command", None)
-    return [*parts, ("Further", sentences.flatten(further))] if further else parts
+    further = {k: v for k, v in (decision.model_extra or {}).items() if k != "command"}
+    parts = {"Run": run, **named, "Further": further}
+    return [
+        (title, sentences.flatten(facts, most=MOST_FACTS))
+        for title, facts in parts.items()
+        if facts
+    ]
 
 
 def _write_command(decision: Decision) -> str:
@@ -238,7 +273,10 @@ def _write_command(decision: Decision) -> str:
     return clean_lines(shlex.join(words))
 
 
-def _write_raw(document: Mapping[str, Any]) -> str | None:
+def _write_raw(document: Mapping[str, Any]) -> Markup | None:
     """The whole document, unless it is too long for a page."""
     text = json.dumps(document, indent=2, ensure_ascii=False, default=str)
-    return clean_lines(text) if len(text) <= LARGEST_RECORD else None
+    if len(text) > LARGEST_RECORD:
+        return None
+    written = escape(clean_lines(text))
+    return written if len(written.encode()) <= LARGEST_RECORD else None

@@ -15,6 +15,7 @@ LEFT, TOP, RIGHT, BOTTOM = 46.0, 10.0, WIDTH - 10.0, HEIGHT - 44.0
 FRAME = {"left": LEFT, "top": TOP, "right": RIGHT, "bottom": BOTTOM}
 ROWS = 61
 ROOM = 1.25
+ENDS = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10)
 
 
 @dataclass(frozen=True)
@@ -30,10 +31,10 @@ def find_reach(case: Case) -> Reach:
     limits = case.find_limits()
     learning, transaction = case.weights
     masses = [(price.learning_mass, price.transaction_mass) for price in case.prices]
-    return Reach(
-        _reach(learning, transaction, limits, masses),
-        _reach(transaction, learning, limits, [mass[::-1] for mass in masses]),
-    )
+    across = _reach(learning, transaction, limits, masses)
+    up = _reach(transaction, learning, limits, [mass[::-1] for mass in masses])
+    # Transaction dearer than learning is outside of the cost model.
+    return Reach(across, max(min(across, up), transaction))
 
 
 def _reach(
@@ -47,7 +48,7 @@ def _reach(
     # A candidate that hardly moves mass turns at an absurd price: it must not hide all the others.
     turns = [turn for turn in turns if turn > 0]
     far = min(max(turns, default=0.0), 5 * min(turns, default=0.0))
-    return round_up(max(2 * weight, ROOM * far, 0.2 * other) or 1.0)
+    return round_up(max(2 * weight, ROOM * far, 0.2 * other) or 1.0, ENDS)
 
 
 def draw_map(case: Case, reach: Reach) -> Markup:

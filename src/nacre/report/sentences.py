@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from nacre.report.document import Decision, Interval, Value
-from nacre.report.text import clean, format_number, format_percent, format_share, half_width
+from nacre.report.text import clean, format_level, format_number, format_percent, half_width
 
 HEADLINES = {"switch": "Switch", "keep": "Keep", "undecided": "Undecided: keep for now"}
 LONGEST_NAME = 60
@@ -37,7 +37,7 @@ def state_verdict(decision: Decision) -> str:
 def state_confidence(decision: Decision) -> str:
     """How sure the verdict is."""
     chance = format_percent(decision.confidence)
-    level = format_share(decision.confidence_level)
+    level = format_level(decision.confidence_level)
     return f"Probability that the net gain is positive: {chance}. A switch needs {level}."
 
 
@@ -55,6 +55,18 @@ def state_interval(interval: Interval) -> str:
     spread = _spread(interval)
     low, high = format_number(interval.low, spread), format_number(interval.high, spread)
     return f"{format_number(interval.mean, spread)} ({low} to {high})"
+
+
+def shift(interval: Interval, amount: float) -> Interval:
+    """The interval with an amount added to all of it."""
+    ends = (interval.mean, interval.low, interval.high)
+    mean, low, high = (None if end is None else end + amount for end in ends)
+    return Interval(mean=mean, low=low, high=high)
+
+
+def capitalise(text: str) -> str:
+    """A sentence of its own."""
+    return text[:1].upper() + text[1:]
 
 
 def state_break_even(decision: Decision) -> list[str]:
@@ -103,14 +115,16 @@ def name_method(value: Value) -> str:
     return known.get(value.method, clean(value.method, 40))
 
 
-def flatten(facts: Any, prefix: str = "") -> list[tuple[str, str]]:
-    """Nested facts as rows of names and texts."""
-    if isinstance(facts, dict) and facts:
-        rows = []
-        for key, value in facts.items():
-            rows += flatten(value, f"{prefix} › {key}" if prefix else str(key))
-        return rows
-    return [(clean(prefix), clean(_word(facts)))]
+def flatten(facts: Any, prefix: str = "", *, most: int) -> list[tuple[str, str]]:
+    """Nested facts as rows of names and texts, the first `most` of them."""
+    if not isinstance(facts, dict) or not facts:
+        return [(clean(prefix), clean(_word(facts)))]
+    rows: list[tuple[str, str]] = []
+    for key, value in facts.items():
+        if len(rows) >= most:
+            return [*rows[:most], ("…", "the rest stands in decision.json")]
+        rows += flatten(value, f"{prefix} › {key}" if prefix else str(key), most=most)
+    return rows
 
 
 def _word(fact: Any) -> str:

@@ -76,8 +76,13 @@ class Axis:
     def label(self, tick: float) -> str:
         """A tick's number, no longer than its neighbours' need."""
         step = round_up((self.high - self.low) / 5)
-        places = max(0, -math.floor(math.log10(step) + 1e-9))
-        shown = f"{tick:,.{places}f}" if 1e-4 <= step < 1e7 else f"{tick:.3g}"
+        if not 1e-4 <= step < 1e7:
+            shown = f"{tick:.3g}"
+        else:
+            places = next(n for n in range(6) if _is_whole(step * 10.0**n))
+            shown = f"{tick:,.{places}f}"
+        if not shown.strip("-0.,"):
+            return "0"
         return shown.replace("-", "\u2212")
 
 
@@ -89,10 +94,14 @@ def fit_axis(numbers: Sequence[float | None], first: float, last: float) -> Axis
     return Axis(low - room if low < 0 else low - room / 2, high + room, first, last)
 
 
-def round_up(number: float) -> float:
-    """The next of 1, 2, 2.5, 5 times a power of ten."""
+def round_up(number: float, steps: Sequence[float] = (1, 2, 2.5, 5, 10)) -> float:
+    """The next of these steps times a power of ten."""
     power = 10.0 ** math.floor(math.log10(number))
-    return next(step * power for step in (1, 2, 2.5, 5, 10) if step * power >= number * (1 - 1e-9))
+    return next(step * power for step in steps if step * power >= number * (1 - 1e-9))
+
+
+def _is_whole(number: float) -> bool:
+    return abs(number - round(number)) < 1e-6 and round(number) != 0
 
 
 def _plain(value: object) -> str:

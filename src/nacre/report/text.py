@@ -41,11 +41,14 @@ def _show(character: str) -> str:
 def format_number(value: float | None, spread: float | None = None) -> str:
     """A number with the digits that its spread supports: two of the spread's, four in all without.
 
-    `format_number(13.481, 1.08)` is "13.5". The script of the page has the same function.
+    `format_number(13.481, 1.08)` is "13.5", `format_number(0.5)` is "0.5". The script of the page
+    has the same function.
     """
     if value is None or not math.isfinite(value):
         return UNKNOWN
     text = f"{abs(value):,.{count_decimals(value, spread)}f}"
+    if spread is None and "." in text:
+        text = text.rstrip("0").rstrip(".")
     return f"{MINUS}{text}" if value < 0 and text.strip("0.,") else text
 
 
@@ -74,7 +77,15 @@ def format_percent(share: float | None) -> str:
 
 def format_share(share: float) -> str:
     """A share of mass in percent."""
-    return f"{100 * share:.{1 if 0 < abs(share) < 0.1 else 0}f} %"
+    if 0 < share < 0.0005:
+        return "under 0.1 %"
+    text = f"{100 * share:.1f}" if share < 0.0995 else f"{100 * share:.0f}"
+    return f"{text.removesuffix('.0')} %"
+
+
+def format_level(level: float) -> str:
+    """A confidence level in percent, as it was asked for."""
+    return f"{100 * level:.6g} %"
 
 
 def half_width(low: float | None, high: float | None) -> float | None:

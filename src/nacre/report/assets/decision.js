@@ -1,16 +1,6 @@
 "use strict";
 // The library's decision at other prices: nacre.decision.gain, .break_even and .verdict, line by
-// line. Quantiles of Student's t come with the document.
-
-function mean(numbers) {
-  return numbers.reduce((sum, number) => sum + number, 0) / numbers.length;
-}
-
-function spread(numbers) {
-  const centre = mean(numbers);
-  const squares = numbers.reduce((sum, number) => sum + (number - centre) ** 2, 0);
-  return numbers.length > 1 ? Math.sqrt(squares / (numbers.length - 1)) : Infinity;
-}
+// line. Means, spreads and quantiles of Student's t come with the document.
 
 // Student's t with a whole number of degrees of freedom has a closed form.
 function cumulate(t, freedom) {
@@ -28,36 +18,36 @@ function cumulate(t, freedom) {
 }
 
 class Gain {
-  constructor(candidate, cost, costError) {
+  constructor(candidate, moved, costError) {
     this.candidate = candidate;
-    this.cost = cost;
-    this.doubt = candidate.doubt === null ? Infinity : candidate.doubt;
-    const differences = candidate.differences.map((d) => (d === null ? NaN : d));
-    this.members = differences.length;
-    this.sound = this.members > 1 && differences.every(Number.isFinite);
-    this.mean = mean(differences) - cost;
-    this.error = Math.hypot(candidate.scale * spread(differences), costError);
-    this.reach = this.error * Math.sqrt(1 + 1 / this.members);
+    this.sound = candidate.sound;
+    this.cost = candidate.cost + moved;
+    this.costError = costError;
+    this.mean = candidate.mean === null ? NaN : candidate.mean - moved;
+    this.error = Math.hypot(candidate.spread, costError);
   }
 
   low(quantile) {
     if (!this.sound) return -Infinity;
-    const { pessimistic } = this.candidate;
-    const bound = this.mean - quantile * this.reach - this.doubt;
+    const { doubt, pessimistic } = this.candidate;
+    const bound = this.mean - quantile * this.error - doubt;
     return pessimistic === null ? bound : Math.min(bound, pessimistic - this.cost);
   }
 
   high(quantile) {
-    return this.sound ? this.mean + quantile * this.reach + this.doubt : -Infinity;
+    return this.sound ? this.mean + quantile * this.error + this.candidate.doubt : Infinity;
   }
 
   get confidence() {
     if (!this.sound) return 0;
-    const { pessimistic } = this.candidate;
-    let margin = this.mean - Math.sign(this.mean) * Math.min(this.doubt, Math.abs(this.mean));
-    if (pessimistic !== null) margin = Math.min(margin, pessimistic - this.cost);
-    if (this.reach === 0) return margin > 0 ? 1 : 0;
-    return cumulate(margin / this.reach, this.members - 1);
+    const { doubt, pessimistic, members } = this.candidate;
+    let margin = this.mean - Math.sign(this.mean) * Math.min(doubt, Math.abs(this.mean));
+    if (pessimistic !== null && pessimistic <= this.cost) {
+      margin = Math.min(margin, pessimistic - this.cost);
+    }
+    const error = this.error * Math.sqrt(1 + 1 / members);
+    if (error === 0) return margin > 0 ? 1 : 0;
+    return cumulate(margin / error, members - 1);
   }
 }
 
@@ -67,10 +57,9 @@ function priceAt(candidate, learning, transaction) {
 
 function reprice(record, candidate, learning, transaction) {
   const total = priceAt(candidate, learning, transaction);
-  if (candidate.cost_error === null) return new Gain(candidate, total, Infinity);
   const recorded = priceAt(candidate, record.learning_weight, record.transaction_weight);
   const scale = recorded ? total / recorded : 1;
-  return new Gain(candidate, total, candidate.cost_error * scale);
+  return new Gain(candidate, total - recorded, candidate.cost_error * scale);
 }
 
 // Index of the largest key; the first one of equals, as in Python.
@@ -79,22 +68,18 @@ function best(indices, key) {
 }
 
 function countMore(record, gain) {
-  const { candidate } = gain;
-  let settled = gain.mean - gain.doubt;
-  if (candidate.pessimistic !== null) {
-    settled = Math.min(settled, candidate.pessimistic - gain.cost);
-  }
-  const plain = new Gain({ ...candidate, doubt: 0, pessimistic: null }, gain.cost, 0);
-  const wanted = plain.mean - plain.low(candidate.quantile);
-  if (settled <= 0 || !Number.isFinite(wanted)) return null;
-  const factor = (wanted / settled) ** 2;
-  if (factor > record.largest_factor) return null;
-  return Math.max(1, Math.ceil((factor - 1) * record.episodes));
+  const { doubt, pessimistic, quantile, spread } = gain.candidate;
+  const settled = gain.mean - doubt;
+  const hopeless = pessimistic !== null && pessimistic <= gain.cost;
+  if (!gain.sound || hopeless || settled <= 0) return null;
+  const room = (settled / quantile) ** 2 - gain.costError ** 2;
+  if (room <= 0 || spread ** 2 > record.largest_factor * room) return null;
+  return Math.max(1, Math.ceil((spread ** 2 / room - 1) * record.episodes));
 }
 
 function judgeBounds(record, gains) {
   const all = gains.map((_, index) => index);
-  const usable = all.filter((i) => record.candidates[i].trusted && Number.isFinite(gains[i].mean));
+  const usable = all.filter((i) => record.candidates[i].trusted && gains[i].sound);
   const low = (i) => (usable.includes(i) ? gains[i].low(record.candidates[i].quantile) : -Infinity);
   const middle = (i) => (Number.isFinite(gains[i].mean) ? gains[i].mean : -Infinity);
   const safest = all.reduce((found, i) => {

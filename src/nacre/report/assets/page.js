@@ -12,7 +12,8 @@ function countDecimals(value, width) {
 function formatNumber(value, width) {
   if (value === null || !Number.isFinite(value)) return UNKNOWN;
   const digits = countDecimals(value, width);
-  const style = { minimumFractionDigits: digits, maximumFractionDigits: digits };
+  const least = width === undefined ? 0 : digits;
+  const style = { minimumFractionDigits: least, maximumFractionDigits: digits };
   const text = Math.abs(value).toLocaleString("en-US", style);
   return value < 0 && /[1-9]/.test(text) ? `\u2212${text}` : text;
 }
@@ -34,7 +35,7 @@ function tellReason(record, found) {
   }
   if (found.foreign) return `A gain is expected, but ${record.behaviour}.`;
   if (found.verdict === "switch") {
-    const level = Math.round(100 * record.level);
+    const level = Number((100 * record.level).toPrecision(6));
     return `The net gain is at least ${formatNumber(found.low)} with ${level} % confidence.`;
   }
   if (found.verdict === "keep") {
@@ -64,6 +65,24 @@ function moveMarker(record, learning, transaction) {
   spot.setAttribute("cy", y);
 }
 
+// The interval against zero; what lies outside of the drawing is drawn at its edge.
+function moveInterval(record, mean, [low, high]) {
+  const { low: first, high: last, first: left, last: right } = record.interval_axis;
+  const place = (number) => {
+    const share = Math.min(Math.max((number - first) / (last - first), 0), 1);
+    return left + share * (right - left);
+  };
+  const [bar, lowEnd, highEnd, spot] = document.getElementById("tried-interval").children;
+  bar.setAttribute("x1", place(low));
+  bar.setAttribute("x2", place(high));
+  for (const name of ["x1", "x2"]) {
+    lowEnd.setAttribute(name, place(low));
+    highEnd.setAttribute(name, place(high));
+  }
+  spot.setAttribute("cx", place(mean));
+  document.getElementById("tried-interval").classList.toggle("unknown", !Number.isFinite(mean));
+}
+
 function showJudgement(record, learning, transaction) {
   const found = judgeAt(record, learning, transaction);
   const [low, high] = found.interval;
@@ -79,6 +98,7 @@ function showJudgement(record, learning, transaction) {
   show("tried-reason", tellReason(record, found), {});
   document.getElementById("tried-warning").hidden = transaction <= learning;
   moveMarker(record, learning, transaction);
+  moveInterval(record, found.gain.mean, found.interval);
 }
 
 function readWeight(input, fallback) {
