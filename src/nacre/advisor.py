@@ -3,27 +3,37 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import gymnasium
+import jax
 import numpy as np
 from jaxtyping import ArrayLike
-from scipy import stats
+from scipy import special
 
 from nacre.advice import Advice, Assessment, Estimate
 from nacre.costs.description import describe_cost
-from nacre.costs.family import CostBreakdown, SwitchingCost
-from nacre.decision.break_even import Price, find_break_even
+from nacre.costs.family import CostBreakdown, SwitchingCost, check_same_spaces
+from nacre.decision.break_even import Price, find_break_even, find_price
 from nacre.decision.gain import Gain
 from nacre.decision.rule import decide
 from nacre.decision.verdict import Judgement, judge
 from nacre.errors import InputError
 from nacre.evaluation.backup import CriticConfig
 from nacre.evaluation.behaviour import Behaviour, examine_behaviour
-from nacre.evaluation.fitted import EpochReport, Evaluation, EvaluationConfig, evaluate_policy
+from nacre.evaluation.critics import Critics
+from nacre.evaluation.fitted import (
+    EpochReport,
+    Evaluation,
+    EvaluationConfig,
+    as_rows,
+    evaluate_policy,
+    read_values,
+)
 from nacre.evaluation.returns import value_from_returns
 from nacre.evaluation.support import Support, examine_support
 from nacre.learning.config import ActorConfig, LearnerConfig, default
@@ -76,10 +86,19 @@ class AdviceConfig:
             problems.append(f"rule = {self.rule!r}: known are bounds, paper")
         if not self.judges.bootstrap or self.judges.critics.n_critics < 3:
             problems.append("judges: at least 3 bootstrapped critics are needed for an interval")
-        if any(weight < 0 for weight in self.behaviour_weights):
-            problems.append(f"behaviour_weights = {self.behaviour_weights}: cannot be negative")
+        if any(not 0 <= weight < math.inf for weight in self.behaviour_weights):
+            problems.append(
+                f"behaviour_weights = {self.behaviour_weights}: must be finite and not negative"
+            )
         if any(not 0 < factor < 1 for factor in self.calm_factors):
             problems.append(f"calm_factors = {self.calm_factors}: must lie between 0 and 1")
+        if not 0 < self.spread_scale < math.inf:
+            problems.append(f"spread_scale = {self.spread_scale}: must be finite and positive")
+        if self.learner.warm_critics:
+            problems.append(
+                "learner.warm_critics: candidates are learned from other episodes than the old "
+                "policy is judged by; set it to false"
+            )
         if problems:
             raise InputError(problems)
 
@@ -173,26 +192,28 @@ def advise(
             f"the log has {log.n_episodes} episodes; advice needs at least {LEAST_EPISODES}, some "
             "to learn from and others to judge by"
         )
+    _check_candidates(candidates, old_policy)
     report = reporter or Silent()
     behaviour = examine_behaviour(log, old_policy)
     learning_log, judging_log = log.split(config.learning_share, seed=seed)
-    rows = np.asarray(log.starts if start is None else start)
+    rows = np.asarray(as_rows(log.starts if start is None else start, old_policy.signature))
     proposed = [
         *candidates,
         *_calm(old_policy, config),
         *_learn(learning_log, old_policy, cost, rows, config, seed, report),
     ]
+    if not proposed:
+        raise InputError("there is no candidate: give one, or let one be learned")
     court = _Court(judging_log, rows, config, seed, report)
     old_fitted = court.evaluate(old_policy, "judging the old policy")
-    old_value, doubt = _value_old(log, behaviour, old_fitted, court)
+    old_value, doubt = _value_old(log, behaviour, old_policy, old_fitted, court)
     assessments = []
     for candidate in proposed:
-        price = cost.evaluate(old_policy, candidate.policy, log, seed=seed)
+        breakdown = cost.evaluate(old_policy, candidate.policy, log, seed=seed)
+        price = find_price(cost, breakdown, old_policy, candidate.policy, log, seed=seed)
         support = examine_support(log, old_policy, candidate.policy, seed=seed)
-        assessments.append(
-            court.assess(candidate, old_policy, old_fitted, price, support, doubt, cost)
-        )
-    judgement = _decide(assessments, old_value, behaviour, config, judging_log.n_episodes)
+        assessments.append(court.assess(candidate, old_fitted, breakdown, price, support, doubt))
+    judgement = _decide(assessments, old_value, behaviour, config, log.n_episodes)
     record = {
         "log": {
             "sha256": log.fingerprint(),
@@ -218,6 +239,18 @@ def advise(
         record,
         (behaviour.describe(),),
     )
+
+
+def _check_candidates(candidates: Sequence[Candidate], old_policy: Policy) -> None:
+    """Before anything is learned: what the user brings has to fit."""
+    problems = []
+    for candidate in candidates:
+        try:
+            check_same_spaces(old_policy, candidate.policy)
+        except InputError as error:
+            problems += [f"candidate {candidate.name}: {problem}" for problem in error.problems]
+    if problems:
+        raise InputError(problems)
 
 
 def _calm(old_policy: Policy, config: AdviceConfig) -> list[Candidate]:
@@ -305,47 +338,40 @@ class _Court:
     def assess(
         self,
         candidate: Candidate,
-        old_policy: Policy,
         old: Evaluation,
-        price: CostBreakdown,
+        cost: CostBreakdown,
+        price: Price,
         support: Support,
         doubt: float,
-        cost: SwitchingCost,
     ) -> Assessment:
         """What the critics say of a candidate, compared with the old policy."""
         new = self.evaluate(candidate.policy, f"judging {candidate.name}")
+        healthy = new.healthy and old.healthy
         notes = []
         pessimistic = None
         if not support.supported:
             notes.append(
                 "leaves the actions that the log holds: judged by the worst of the critics"
             )
-            worst = self._worst()
-            pessimistic = self.evaluate(
-                candidate.policy, f"doubting {candidate.name}", worst
-            ).value - float(np.mean(old.per_critic))
+            worst = self.evaluate(candidate.policy, f"doubting {candidate.name}", self._worst())
+            healthy = healthy and worst.healthy
+            pessimistic = worst.value - float(np.mean(old.per_critic))
         gain = Gain(
             np.asarray(new.per_critic, float) - np.asarray(old.per_critic, float),
-            price.total,
-            price.standard_error,
+            cost.total,
+            cost.standard_error,
             doubt,
             pessimistic,
             self.config.spread_scale,
-        )
-        masses = Price(
-            cost.learning_weight,
-            cost.transaction_weight,
-            price.learning_mass,
-            price.transaction_mass,
         )
         return Assessment(
             candidate,
             self.describe(new),
             gain,
-            price,
+            cost,
             support,
-            find_break_even(gain, masses, self.config.confidence),
-            new.healthy and old.healthy,
+            find_break_even(gain, price, self.config.confidence),
+            healthy,
             tuple(notes),
         )
 
@@ -354,22 +380,38 @@ class _Court:
         critics = dataclasses.replace(self.config.judges.critics, backup="min")
         return dataclasses.replace(self.config.judges, critics=critics)
 
+    def read(self, policy: Policy, critics: Critics, start: np.ndarray) -> np.ndarray:
+        """(K,) what critics say of a policy at other states than the start."""
+        rows = as_rows(start, policy.signature)
+        return np.asarray(
+            read_values(self.config.judges, critics, policy, rows, jax.random.key(self.seed))[1],
+            float,
+        )
+
+    def spread(self, values: np.ndarray) -> float:
+        """Standard deviation of the members, calibrated."""
+        return float(np.std(values, ddof=1)) * self.config.spread_scale
+
+    def reach(self, values: np.ndarray) -> float:
+        """Half of the interval by the members' spread."""
+        place = float(special.stdtrit(len(values) - 1, (1 + self.config.confidence) / 2))
+        return place * self.spread(values)
+
     def describe(self, evaluation: Evaluation) -> Estimate:
         """Mean and interval by the members' spread."""
         values = np.asarray(evaluation.per_critic, float)
-        k = len(values)
-        place = float(stats.t.ppf((1 + self.config.confidence) / 2, k - 1))
-        half = place * float(values.std(ddof=1)) * self.config.spread_scale
-        mean = float(values.mean())
+        mean, half = float(values.mean()), self.reach(values)
         return Estimate(mean, mean - half, mean + half, "fitted")
 
 
 def _value_old(
-    log: Log, behaviour: Behaviour, fitted: Evaluation, court: _Court
+    log: Log, behaviour: Behaviour, old_policy: Policy, fitted: Evaluation, court: _Court
 ) -> tuple[Estimate, float]:
     """The old policy's value and how far the critics miss it.
 
-    From the returns of its own episodes where the log is on-policy; else as fitted.
+    From the returns of its own episodes where the log is on-policy, else as fitted. Returns are
+    those from the log's own starts: there the critics are compared with them, and from there to
+    another start, if one is given, it is their difference that is added.
     """
     if not behaviour.on_policy:
         return court.describe(fitted), 0.0
@@ -378,10 +420,28 @@ def _value_old(
     returns = value_from_returns(
         own, config.learner.discount, confidence=config.confidence, seed=court.seed
     )
-    estimate = Estimate(returns.mean, returns.low, returns.high, "returns of the log")
-    spread = float(np.std(fitted.per_critic, ddof=1)) * config.spread_scale
-    chance = 2.0 * float(np.hypot(spread, returns.standard_error))
-    return estimate, max(0.0, abs(float(np.mean(fitted.per_critic)) - returns.mean) - chance)
+    there = np.asarray(fitted.per_critic, float)
+    here, method = there, "returns of the log"
+    if not _start_alike(court.start, own.starts):
+        here = court.read(old_policy, fitted.critics, own.starts)
+        method = "returns of the log, moved to the start by critics"
+    mean, reach = returns.mean + float(np.mean(there - here)), court.reach(there - here)
+    estimate = Estimate(
+        mean,
+        mean - float(np.hypot(returns.mean - returns.low, reach)),
+        mean + float(np.hypot(returns.high - returns.mean, reach)),
+        method,
+    )
+    chance = 2.0 * float(np.hypot(court.spread(here), returns.standard_error))
+    missed = abs(float(np.mean(here)) - returns.mean) - chance
+    return estimate, math.inf if math.isnan(missed) else max(0.0, missed)
+
+
+def _start_alike(start: np.ndarray, starts: np.ndarray) -> bool:
+    """Whether a start is that of a log's episodes: the same states, as often."""
+    found = [np.unique(rows, axis=0, return_counts=True) for rows in (start, starts)]
+    (states, counts), (others, times) = found
+    return np.array_equal(states, others) and np.allclose(counts / len(start), times / len(starts))
 
 
 def _decide(
@@ -393,23 +453,24 @@ def _decide(
 ) -> Judgement:
     gains = [one.gain for one in assessments]
     trusted = [one.trusted for one in assessments]
-    if not gains:
-        raise InputError("there is no candidate: give one, or let one be learned")
     found = judge(gains, confidence=config.confidence, n_episodes=n_episodes, trusted=trusted)
     if config.rule == "paper":
-        best = max(range(len(gains)), key=lambda i: gains[i].mean if trusted[i] else -np.inf)
+        best = max(
+            range(len(gains)),
+            key=lambda i: gains[i].mean if trusted[i] and gains[i].sound else -math.inf,
+        )
         net = assessments[best].value.mean - gains[best].cost
         choice = decide(old_value.mean, net, trusted=trusted[best])
-        return dataclasses.replace(
-            found,
-            verdict=choice,
-            chosen=best,
-            confidence=gains[best].confidence,
-            reason=f"point estimates: {net:.4g} after the cost against {old_value.mean:.4g}",
-            more_episodes=None,
+        found = Judgement(
+            choice,
+            best,
+            gains[best].confidence,
+            f"point estimates: {net:.4g} after the cost against {old_value.mean:.4g}",
         )
-    if found.verdict == "switch" and not behaviour.on_policy:
+    if behaviour.on_policy:
+        return found
+    if found.verdict == "switch" and config.rule == "bounds":
         return dataclasses.replace(
             found, verdict="undecided", reason=f"a gain is expected, but {behaviour.describe()}"
         )
-    return found
+    return dataclasses.replace(found, reason=f"{found.reason}; and {behaviour.describe()}")

@@ -6,13 +6,25 @@ import dataclasses
 import json
 import math
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from nacre.decision.break_even import BreakEven, Price, draw_grid, find_break_even, reprice
+from nacre.costs import GeneralTransportCost, GlobalCost, LocalCost, SwitchingCost, TransportCost
+from nacre.costs import groups as action_groups
+from nacre.decision.break_even import (
+    BreakEven,
+    Price,
+    draw_grid,
+    find_break_even,
+    find_price,
+    reprice,
+)
 from nacre.decision.gain import Gain
+from nacre.policies import TabularPolicy
+from nacre.worlds import random_policy, random_world
 
 DIFFERENCES = np.array([9.0, 10.0, 11.0])
 PRICE = Price(5.0, 1.0, 0.25, 0.75)
@@ -147,3 +159,50 @@ def test_a_free_switch_has_no_error_to_scale() -> None:
     free = Gain(DIFFERENCES, 0.0)
     found = reprice(free, Price(0.0, 0.0, 0.5, 0.5), 4.0, 2.0)
     assert (found.cost, found.cost_error) == (3.0, 0.0)
+
+
+HALVES = action_groups.indices([[0, 1], [2, 3]])
+LINE = [[0.0, 1.0, 2.0, 3.0], [1.0, 0.0, 1.0, 2.0], [2.0, 1.0, 0.0, 1.0], [3.0, 2.0, 1.0, 0.0]]
+
+
+@pytest.mark.parametrize(
+    "cost",
+    [
+        TransportCost(5.0, 0.5, HALVES),
+        TransportCost(5.0, 0.0, HALVES, importance=lambda states: 1.0 + states),
+        GeneralTransportCost(5.0, 0.0, HALVES, learning_ground=LINE, transaction_ground=LINE),
+        dataclasses.replace(TransportCost(5.0, 0.5, HALVES), link="times_states"),
+        LocalCost(3.0),
+    ],
+    ids=["transport", "importance", "general", "times_states", "local"],
+)
+def test_prices_of_every_linear_cost_are_what_the_cost_says_at_other_weights(
+    cost: SwitchingCost,
+) -> None:
+    """To 1e-5: the masses are single precision."""
+    world = random_world(0, 3, 4)
+    tables = [random_policy(seed, world) for seed in (1, 2)]
+    old, new = (TabularPolicy.from_probabilities(table) for table in tables)
+    log = world.sample_log(tables[0], 50, seed=0, horizon=25)
+    breakdown = cost.evaluate(old, new, log)
+    price = find_price(cost, breakdown, old, new, log)
+    assert price.total == pytest.approx(breakdown.total, rel=1e-5)
+    for learning, transaction in ((2.0, 1.0), (7.0, 0.0), (4.0, 4.0)):
+        other = dataclasses.replace(cost, learning_weight=learning, transaction_weight=transaction)
+        expected = other.evaluate(old, new, log).total
+        assert price.at(learning, transaction) == pytest.approx(expected, rel=1e-5)
+
+
+def test_a_cost_that_is_not_linear_in_its_weights_has_no_break_even() -> None:
+    world = random_world(0, 3, 4)
+    tables = [random_policy(seed, world) for seed in (1, 2)]
+    old, new = (TabularPolicy.from_probabilities(table) for table in tables)
+    log = world.sample_log(tables[0], 50, seed=0, horizon=25)
+    bent = dataclasses.replace(TransportCost(5.0, 0.5, HALVES), link=jnp.sqrt)
+    for cost in (GlobalCost(2.0), bent):
+        price = find_price(cost, cost.evaluate(old, new, log), old, new, log)
+        found = find_break_even(Gain(DIFFERENCES, 2.0), price, 0.95)
+        assert found == BreakEven(None, None, None, None)
+    unchanged = LocalCost(3.0)
+    same = find_price(unchanged, unchanged.evaluate(old, old, log), old, old, log)
+    assert (same.learning_mass, same.transaction_mass) == (0.0, 0.0)

@@ -9,7 +9,11 @@ from typing import Any
 
 from scipy import optimize
 
+from nacre.costs.family import CostBreakdown, SwitchingCost
+from nacre.costs.statewise import Transport
 from nacre.decision.gain import Gain
+from nacre.log import Log
+from nacre.policies.policy import Policy
 
 LEAST_MASS = 1e-9
 """Less than this is no moved mass but rounding."""
@@ -59,6 +63,38 @@ class BreakEven:
     def as_json(self) -> dict[str, Any]:
         """Plain numbers for a record."""
         return dataclasses.asdict(self)
+
+
+def find_price(
+    cost: SwitchingCost,
+    breakdown: CostBreakdown,
+    old_policy: Policy,
+    new_policy: Policy,
+    log: Log,
+    *,
+    seed: int = 0,
+) -> Price:
+    """What one unit of each weight adds to a cost; nothing where the cost is not linear in it.
+
+    Args:
+        cost: The switching cost.
+        breakdown: What it says of the two policies.
+        old_policy: The policy in force.
+        new_policy: The one proposed.
+        log: The log, where the state measure asks for it.
+        seed: The seed of the breakdown.
+    """
+    learning, transaction = breakdown.learning_mass, breakdown.transaction_mass
+    if cost.link not in ("identity", "times_states"):
+        learning = transaction = 0.0
+    elif cost.link != "identity" or not isinstance(cost.statewise, Transport):
+        # Ground costs and links make other units of it than moved mass.
+        unit = dataclasses.replace(cost, learning_weight=1.0, transaction_weight=1.0)
+        parts = unit.evaluate(old_policy, new_policy, log, seed=seed)
+        plain = parts.learning + parts.transaction
+        factor = parts.total / plain if plain else 1.0
+        learning, transaction = factor * parts.learning, factor * parts.transaction
+    return Price(cost.learning_weight, cost.transaction_weight, learning, transaction)
 
 
 def find_break_even(gain: Gain, price: Price, confidence: float) -> BreakEven:

@@ -64,7 +64,8 @@ def examine_support(log: Log, old_policy: Policy, candidate: Policy, *, seed: in
     excess, divergence = _compare(old_policy, candidate, states, jax.random.key(seed))
     discrete = candidate.signature.discrete_actions
     return Support(
-        float(excess),
+        # What is no number lies outside of everything.
+        float(jnp.nan_to_num(excess, nan=1.0, posinf=1.0)),
         LARGEST_RARE if discrete else LARGEST_EXCESS,
         None if divergence is None else float(divergence),
     )
