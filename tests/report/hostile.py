@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
 _MARK = "window.hacked=1"
 
 SCRIPTS = [
@@ -127,26 +131,26 @@ STRINGS = [
 ]
 
 
-def poison(document: dict, text: str) -> None:
-    """Put a string everywhere where a decision holds text from outside."""
+def poison(document: dict[str, Any], texts: Sequence[str]) -> None:
+    """Put strings, one after the other, where a decision holds text from outside."""
+    supply = itertools.cycle(texts)
     for entry in document["candidates"]:
-        entry["name"] = text
-        entry["origin"] = text
-        entry["notes"] = [text, text]
-        entry["cost"]["groups"] = [text] * len(entry["cost"]["groups"])
-        entry["value"]["method"] = text
-    document["chosen"] = text
-    document["reason"] = text
-    document["notes"] = [text]
-    document["behaviour"]["text"] = text
-    document["old_value"]["method"] = text
-    document["new_value"]["method"] = text
-    document["fitted_old_value"]["method"] = text
-    document["log"][text] = text
-    document["log"]["file"] = text
-    document["policy"]["file"] = text
-    document["cost_model"]["world"] = text
-    document["versions"][text] = text
-    document["config"]["rule"] = text
-    document["command"] = text
-    document["world"] = {text: [text, {text: text}]}
+        entry["name"] = next(supply)
+        entry["origin"] = next(supply)
+        entry["notes"] = [next(supply), next(supply)]
+        entry["cost"]["groups"] = [next(supply) for _ in entry["cost"]["groups"]]
+        entry["value"]["method"] = next(supply)
+    document["chosen"] = document["candidates"][1]["name"]
+    document["reason"] = next(supply)
+    document["notes"] = [next(supply)]
+    document["behaviour"]["text"] = next(supply)
+    for name in ("old_value", "new_value", "fitted_old_value"):
+        document[name]["method"] = next(supply)
+    document["log"][next(supply)] = next(supply)
+    document["log"]["file"] = next(supply)
+    document["policy"]["file"] = next(supply)
+    document["cost_model"]["world"] = next(supply)
+    document["versions"][next(supply)] = next(supply)
+    document["config"]["rule"] = next(supply)
+    document["command"] = next(supply)
+    document["world"] = {next(supply): [next(supply), {next(supply): next(supply)}]}

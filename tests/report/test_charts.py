@@ -123,9 +123,9 @@ def test_the_map_agrees_with_the_verdicts(document: dict[str, Any]) -> None:
     root = _parse(draw_map(case, reach))
     areas = {name: _corners(root, name) for name in ("switch", "undecided")}
     seen = set()
-    for i in range(1, 40):
-        for j in range(1, 40):
-            across, up = i / 40, j / 40
+    for i in range(1, 24):
+        for j in range(1, 24):
+            across, up = i / 24, j / 24
             verdict = case.judge_at(across * reach.learning, up * reach.transaction).verdict
             x, y = LEFT + across * (RIGHT - LEFT), BOTTOM + up * (TOP - BOTTOM)
             # Half a drawn point beside an edge nothing is asked.

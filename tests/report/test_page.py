@@ -166,7 +166,7 @@ def test_sliders_stand_at_the_recorded_weights(page: Page) -> None:
 def test_hostile_strings_are_text(index: int) -> None:
     text = STRINGS[index]
     document = copy.deepcopy(DOCUMENT)
-    poison(document, text)
+    poison(document, [text])
     html = format_report(document)
     assert len(html.encode()) < LARGEST_PAGE
     page = Page(html)

@@ -7,13 +7,11 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from nacre.report.svg import WIDTH, Axis, element, fit_axis, line, picture, text
+from nacre.report.svg import WIDTH, Axis, element, fit_axis, fit_text, line, measure, picture, text
 from nacre.report.text import clean, format_number, format_share
 
 LEFT, RIGHT = 8.0, WIDTH - 8.0
 ROW = 44.0
-ROW_LETTERS = 46
-"""So many letters fit on a line."""
 MOST_GROUPS = 6
 
 
@@ -61,7 +59,7 @@ def draw_scale(
 
 def _draw_row(row: Row, axis: Axis, y: float) -> list[Markup]:
     parts = [
-        text(LEFT, y, clean(row.name, max(ROW_LETTERS - len(row.note), 8))),
+        text(LEFT, y, fit_text(clean(row.name), RIGHT - LEFT - measure(row.note))),
         text(RIGHT, y, row.note, anchor="end", class_="figure"),
     ]
     middle = y + 13
@@ -141,7 +139,7 @@ def draw_flows(groups: Sequence[str], flows: Sequence[Sequence[float]]) -> Marku
         for name, (y, size) in zip(names, stack, strict=True):
             parts.append(element("rect", x=x, y=y, width=12.0, height=max(size, 0.5), class_=kind))
             middle = y + size / 2
-            parts.append(text(edge, middle - 1, clean(name, 13), anchor=anchor))
+            parts.append(text(edge, middle - 1, fit_text(name, x1 - 8), anchor=anchor))
             share = format_share(size / unit / total)
             parts.append(text(edge, middle + 13, share, anchor=anchor, class_="tick"))
     return picture("Flow of mass between action groups", height + 34, *parts)

@@ -10,7 +10,7 @@ from markupsafe import Markup
 from nacre.report.charts import LEFT, RIGHT, draw_scale
 from nacre.report.document import Decision
 from nacre.report.evidence import Evidence
-from nacre.report.svg import Axis, element, fit_axis, line, picture, text
+from nacre.report.svg import Axis, element, fit_axis, fit_text, line, picture, text
 from nacre.report.text import clean, format_number, format_share
 
 BARS = 24
@@ -109,7 +109,7 @@ def _draw_state(evidence: Evidence, index: int) -> tuple[str, str, Markup]:
     parts = []
     for place, name in enumerate(evidence.action_names):
         y = row * place
-        parts.append(text(label - 6, y + 17, clean(name, 15), anchor="end"))
+        parts.append(text(label - 6, y + 17, fit_text(clean(name), label - 8), anchor="end"))
         for shift, kind, table in (
             (4, "old", evidence.old_actions),
             (14, "new", evidence.new_actions),

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
+FONT_SIZE = 12.5
 WIDTH = 360.0
 """All drawings are as wide as a phone; wider pages scale them up a little."""
 
@@ -38,6 +40,37 @@ def picture(title: str, height: float, *children: str, class_: str = "chart") ->
 def text(x: float, y: float, words: str, *, anchor: str = "start", class_: str = "label") -> Markup:
     """Words at a place."""
     return element("text", words, x=x, y=y, text_anchor=anchor, class_=class_)
+
+
+def fit_text(words: str, width: float) -> str:
+    """As many letters as surely fit into a width, by how wide letters usually are."""
+    if measure(words) <= width:
+        return words
+    kept = ""
+    for letter in words:
+        if measure(kept + letter + "…") > width:
+            break
+        kept += letter
+    return f"{kept}…"
+
+
+def measure(words: str) -> float:
+    """About how wide words are drawn, rather too much than too little."""
+    return FONT_SIZE * sum(_measure_letter(letter) for letter in words)
+
+
+def _measure_letter(letter: str) -> float:
+    """In units of the font's size; fonts differ between machines."""
+    if unicodedata.combining(letter):
+        return 0.0
+    if (
+        letter in "mwMW@%⟨⟩…→"
+        or ord(letter) > 0x2FFF
+        or unicodedata.east_asian_width(letter) in "WF"
+    ):
+        return 1.05
+    broad = letter.isupper() or unicodedata.category(letter).startswith("S")
+    return 0.86 if broad else 0.66
 
 
 def line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Markup:

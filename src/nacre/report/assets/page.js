@@ -72,7 +72,10 @@ function moveInterval(record, mean, [low, high]) {
     const share = Math.min(Math.max((number - first) / (last - first), 0), 1);
     return left + share * (right - left);
   };
-  const [bar, lowEnd, highEnd, spot] = document.getElementById("tried-interval").children;
+  const drawn = document.getElementById("tried-interval");
+  drawn.classList.toggle("unknown", !Number.isFinite(mean));
+  if (!Number.isFinite(mean)) return;
+  const [bar, lowEnd, highEnd, spot] = drawn.children;
   bar.setAttribute("x1", place(low));
   bar.setAttribute("x2", place(high));
   for (const name of ["x1", "x2"]) {
@@ -80,7 +83,6 @@ function moveInterval(record, mean, [low, high]) {
     highEnd.setAttribute(name, place(high));
   }
   spot.setAttribute("cx", place(mean));
-  document.getElementById("tried-interval").classList.toggle("unknown", !Number.isFinite(mean));
 }
 
 function showJudgement(record, learning, transaction) {
