@@ -21,6 +21,7 @@ from nacre.bench import (
     run_bench,
     train_operations,
 )
+from nacre.commands import speed
 
 KEYS = {
     "train_updates_per_s",
@@ -134,5 +135,5 @@ def test_threads_are_taken_from_those_available(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(
         os, "sched_setaffinity", lambda pid, cpus: pinned.append((pid, list(cpus))), raising=False
     )
-    cli._use_threads(2)
+    speed.use_threads(2)
     assert pinned == [(0, [1, 2])]

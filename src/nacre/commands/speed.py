@@ -36,7 +36,7 @@ def bench(
     measured in the same process on the same processors.
     """
     if threads is not None:
-        _use_threads(threads)
+        use_threads(threads)
     from nacre import console
     from nacre.bench import run_bench
 
@@ -47,7 +47,7 @@ def bench(
         console.print_figures(vars(result), quiet=quiet)
 
 
-def _use_threads(threads: int) -> None:
+def use_threads(threads: int) -> None:
     """Pin this process before the numerical libraries count the processors."""
     if not hasattr(os, "sched_setaffinity"):
         raise InputError("--threads cannot be set on this system; leave it out")
