@@ -213,7 +213,8 @@ def advise(
         price = find_price(cost, breakdown, old_policy, candidate.policy, log, seed=seed)
         support = examine_support(log, old_policy, candidate.policy, seed=seed)
         assessments.append(court.assess(candidate, old_fitted, breakdown, price, support, doubt))
-    judgement = _decide(assessments, old_value, behaviour, config, log.n_episodes)
+    fitted_old = court.describe(old_fitted)
+    judgement = _decide(assessments, fitted_old, behaviour, config, log.n_episodes)
     record = {
         "log": {
             "sha256": log.fingerprint(),
@@ -233,7 +234,7 @@ def advise(
         tuple(assessments),
         old_policy,
         old_value,
-        court.describe(old_fitted),
+        fitted_old,
         behaviour,
         config.confidence,
         record,
@@ -446,7 +447,7 @@ def _start_alike(start: np.ndarray, starts: np.ndarray) -> bool:
 
 def _decide(
     assessments: Sequence[Assessment],
-    old_value: Estimate,
+    fitted_old: Estimate,
     behaviour: Behaviour,
     config: AdviceConfig,
     n_episodes: int,
@@ -460,12 +461,13 @@ def _decide(
             key=lambda i: gains[i].mean if trusted[i] and gains[i].sound else -math.inf,
         )
         net = assessments[best].value.mean - gains[best].cost
-        choice = decide(old_value.mean, net, trusted=trusted[best])
+        # Both as fitted: what the same critics get wrong of both is no gain.
+        choice = decide(fitted_old.mean, net, trusted=trusted[best])
         found = Judgement(
             choice,
             best,
             gains[best].confidence,
-            f"point estimates: {net:.4g} after the cost against {old_value.mean:.4g}",
+            f"point estimates: {net:.4g} after the cost against {fitted_old.mean:.4g}",
         )
     if behaviour.on_policy:
         return found

@@ -42,7 +42,7 @@ def test_a_policy_hardly_leaves_its_own_actions(head: str) -> None:
     assert calm.divergence > 0.1
 
 
-@pytest.mark.parametrize("head", GAUSSIANS)
+@pytest.mark.parametrize("head", ["squashed_gaussian", "gaussian"])
 def test_the_excess_grows_with_the_shift(head: str) -> None:
     policy = calm_policy(make_policy(head, sharpen=0.3), 0.2)
     assert isinstance(policy, MLPPolicy)

@@ -1,0 +1,548 @@
+"""Advice from end to end on a small finite world whose answers are known."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import math
+from typing import Any
+
+import gymnasium
+import jax
+import numpy as np
+import pytest
+
+from nacre import advisor
+from nacre.advice import Advice
+from nacre.advisor import AdviceConfig, advise, suggest_config
+from nacre.costs import SwitchingCost, TransportCost, groups
+from nacre.errors import InputError
+from nacre.evaluation import exact
+from nacre.evaluation.backup import CriticConfig
+from nacre.evaluation.fitted import EvaluationConfig
+from nacre.evaluation.returns import value_from_returns
+from nacre.learning import ActorConfig, LearnerConfig, Tick, default, paper
+from nacre.learning.proposals import Candidate
+from nacre.log import Log
+from nacre.policies import TabularPolicy
+from nacre.policies.policy import MLPPolicy, Signature
+from nacre.worlds import FiniteWorld
+
+DISCOUNT = 0.8
+# Two rooms. The first action stays where one is, the second changes rooms; only staying in the
+# second room pays. It starts in the first.
+WORLD = FiniteWorld(
+    transition=np.stack([np.eye(2), np.eye(2)[::-1]], axis=1),
+    reward=np.array([[0.0, 0.0], [1.0, 0.0]]),
+    discount=DISCOUNT,
+    start=np.array([1.0, 0.0]),
+)
+OLD = np.full((2, 2), 0.5)
+BEST = np.array([[0.02, 0.98], [0.98, 0.02]])
+WORSE = np.array([[0.999, 0.001], [0.001, 0.999]])
+NAMES = ("observations", "actions", "rewards", "terminated", "truncated", "next_observations")
+
+CRITICS = CriticConfig(
+    hidden=(), scale_returns=True, learning_rate=0.03, polyak=0.8, backup="own", batch_size=64
+)
+JUDGES = EvaluationConfig(
+    dataclasses.replace(CRITICS, n_critics=4),
+    epochs=4,
+    steps_per_epoch=100,
+    prefit_steps=100,
+    combine="mean",
+    averaged=True,
+    bootstrap=True,
+)
+CONFIG = AdviceConfig(
+    LearnerConfig(
+        discount=DISCOUNT,
+        critics=dataclasses.replace(CRITICS, backup="mean"),
+        actor=ActorConfig(states="log", combine="mean", learning_rate=0.05),
+        stopping=None,
+        epochs=3,
+        steps_per_epoch=100,
+        prefit_steps=100,
+        n_cost_states=16,
+    ),
+    behaviour_weights=(0.02,),
+    calm_factors=(0.3,),
+    judges=JUDGES,
+)
+CHEAP, DEAR = 0.1, 50.0
+
+
+def price(weight: float) -> SwitchingCost:
+    """Each action a group of its own."""
+    return TransportCost(weight, 0.0, groups.indices([[0], [1]]))
+
+
+def policy(table: np.ndarray) -> TabularPolicy:
+    return TabularPolicy.from_probabilities(table)
+
+
+@functools.cache
+def log_of(kind: str = "old") -> Log:
+    """Thirty episodes of fifty steps: all logs have one shape, and nothing is compiled twice."""
+    return sample({"old": OLD, "worse": WORSE}[kind])
+
+
+def sample(table: np.ndarray, world: FiniteWorld = WORLD) -> Log:
+    return world.sample_log(table, 1500, seed=1, horizon=50)
+
+
+def value(table: Any) -> float:
+    rows = np.asarray(table, np.float64)
+    return float(exact.start_value(WORLD, rows / rows.sum(axis=-1, keepdims=True)))
+
+
+def ask(weight: float = CHEAP, log: Log | None = None, **options: Any) -> Advice:
+    given: dict[str, Any] = {"config": CONFIG, "seed": 3} | options
+    return advise(log or log_of(), policy(OLD), price(weight), **given)
+
+
+@functools.cache
+def found(weight: float) -> Advice:
+    return ask(weight)
+
+
+def judged_alone(config: AdviceConfig = CONFIG, **changes: Any) -> AdviceConfig:
+    """Nothing learned, nothing calmed: only what is brought is judged."""
+    return dataclasses.replace(config, behaviour_weights=(), calm_factors=(), **changes)
+
+
+# The three verdicts
+
+
+def test_a_switch_that_pays_is_advised() -> None:
+    advice = found(CHEAP)
+    assert advice.verdict == "switch"
+    assert advice.confidence > 0.95
+    assert advice.policy is advice.new_policy
+    # The truth by linear solves: the gain is real, and the interval is not far from it.
+    true = value(advice.new_policy.table) - value(OLD) - advice.chosen.cost.total  # type: ignore[attr-defined]
+    assert true > 0.5
+    assert advice.net_gain.mean == pytest.approx(true, abs=0.4)
+    assert advice.net_gain.low <= advice.net_gain.mean <= advice.net_gain.high
+    assert advice.net_gain.low > 0
+    assert advice.old_value.mean == pytest.approx(value(OLD), abs=0.3)
+    assert advice.old_value.method == "returns of the log"
+    assert "with 95 % confidence" in advice.judgement.reason
+
+
+def test_a_prohibitive_price_keeps() -> None:
+    advice = found(DEAR)
+    assert advice.verdict == "keep"
+    assert advice.policy is advice.old_policy
+    assert advice.net_gain.mean <= 0
+    assert advice.confidence < 0.5
+    # Nothing depends on the price but what was learned for it.
+    assert advice.old_value == found(CHEAP).old_value
+    assert advice.fitted_old_value == found(CHEAP).fitted_old_value
+
+
+def test_at_the_break_even_price_the_verdict_turns() -> None:
+    advice = found(CHEAP)
+    turning = advice.chosen.break_even.learning_weight
+    assert turning is not None
+    assert turning > CHEAP
+    chosen = [advice.chosen.candidate]
+    verdicts = [
+        ask(weight, config=judged_alone(), candidates=chosen).verdict
+        for weight in (0.99 * turning, 1.01 * turning)
+    ]
+    assert verdicts[0] == "switch"
+    assert verdicts[1] != "switch"
+
+
+def test_little_evidence_is_undecided_and_says_how_much_more() -> None:
+    """Rewards with much noise, and a price that takes most of the gain."""
+    noisy = sample(OLD, dataclasses.replace(WORLD, reward_noise=3.0))
+    better = Candidate("better", policy(BEST), "by hand")
+    free = ask(0.0, noisy, config=judged_alone(), candidates=[better]).chosen.gain
+    mass = price(1.0).evaluate(policy(OLD), better.policy, noisy).total
+    weight = (free.mean - 0.3 * (free.mean - free.bound(0.95))) / mass
+    advice = ask(weight, noisy, config=judged_alone(), candidates=[better])
+    assert advice.verdict == "undecided"
+    assert advice.policy is advice.old_policy
+    assert 0.5 < advice.confidence < 0.95
+    # The gain is 0.3 of what it must exceed: (1 / 0.3)² - 1 times as many more.
+    expected = (1 / 0.3**2 - 1) * noisy.n_episodes
+    assert advice.judgement.more_episodes == pytest.approx(expected, rel=0.02)
+    assert "is expected but not proven" in advice.judgement.reason
+    # Who asks for less confidence gets a verdict.
+    bolder = judged_alone(confidence=advice.confidence - 0.01)
+    assert ask(weight, noisy, config=bolder, candidates=[better]).verdict == "switch"
+
+
+# What is judged
+
+
+def test_every_candidate_is_assessed() -> None:
+    heard: list[Tick] = []
+    mine = [Candidate("mine", policy(BEST), "by hand"), Candidate("bad", policy(WORSE), "by hand")]
+    advice = ask(candidates=mine, reporter=heard.append)
+    names = [one.candidate.name for one in advice.assessments]
+    assert names == ["mine", "bad", "calm-0.3", "learned-0.02"]
+    stages = list(dict.fromkeys(tick.stage for tick in heard))
+    assert stages == [
+        "learning learned-0.02",
+        "judging the old policy",
+        *(f"judging {name}" for name in names),
+    ]
+    by_name = {one.candidate.name: one for one in advice.assessments}
+    assert by_name["mine"].gain.mean > 0 > by_name["bad"].gain.mean
+    assert advice.judgement.chosen in (0, 3)
+    for name, table in (("mine", BEST), ("bad", WORSE)):
+        true = value(table) - value(OLD) - by_name[name].cost.total
+        assert by_name[name].gain.mean == pytest.approx(true, abs=0.5)
+    # Calming an even choice changes nothing: the same critics, to the bit, and no gain.
+    assert np.all(by_name["calm-0.3"].gain.differences == 0.0)
+    # Bringing more does not change what is said of the others.
+    alone = {one.candidate.name: one.gain.mean for one in found(CHEAP).assessments}
+    assert alone["learned-0.02"] == by_name["learned-0.02"].gain.mean
+
+
+def test_what_the_log_does_not_hold_is_judged_by_the_worst_critic() -> None:
+    """An action that the old policy never takes."""
+    shy = np.array([[0.999, 0.001], [0.999, 0.001]])
+    log = sample(shy)
+    heard: list[Tick] = []
+    advice = advise(
+        log,
+        policy(shy),
+        price(CHEAP),
+        config=judged_alone(),
+        candidates=[Candidate("bold", policy(BEST), "by hand")],
+        reporter=heard.append,
+    )
+    bold = advice.chosen
+    assert not bold.support.supported
+    assert bold.gain.pessimistic is not None
+    assert bold.notes == (
+        "leaves the actions that the log holds: judged by the worst of the critics",
+    )
+    assert "doubting bold" in {tick.stage for tick in heard}
+    assert bold.gain.bound(0.95) <= bold.gain.pessimistic - bold.cost.total
+    assert advice.verdict != "switch"
+
+
+def test_the_same_seed_gives_the_same_bits() -> None:
+    first, again, other = found(CHEAP), ask(), ask(seed=4)
+    kept = [strip_time(advice) for advice in (first, again, other)]
+    assert kept[0] == kept[1]
+    assert kept[0] != kept[2]
+    np.testing.assert_array_equal(first.new_policy.logits, again.new_policy.logits)  # type: ignore[attr-defined]
+
+
+def strip_time(advice: Advice) -> dict[str, Any]:
+    document = advice.as_json()
+    assert document.pop("wall_seconds") > 0
+    return document
+
+
+# Starts
+
+
+def test_a_start_of_its_own() -> None:
+    """From the second room, where no episode of the log starts: the critics lead there."""
+    mine = [Candidate("mine", policy(BEST), "by hand")]
+    advice = ask(start=1, config=judged_alone(), candidates=mine)
+    there = WORLD.starting_at(1)
+    old = float(exact.start_value(there, OLD))
+    assert advice.old_value.method == "returns of the log, moved to the start by critics"
+    assert advice.old_value.mean == pytest.approx(old, abs=0.3)
+    assert old - value(OLD) == pytest.approx(0.5, abs=1e-9)
+    assert advice.old_value.low < advice.old_value.mean < advice.old_value.high
+    # The critics are still held against the returns from where those start.
+    assert advice.chosen.gain.doubt == pytest.approx(0.0, abs=0.1)
+    true = float(exact.start_value(there, BEST)) - old - advice.chosen.cost.total
+    assert advice.chosen.gain.mean == pytest.approx(true, abs=0.5)
+
+
+def test_the_log_s_own_start_may_be_named() -> None:
+    named, left = ask(start=[0]), found(CHEAP)
+    returns = value_from_returns(log_of(), DISCOUNT, seed=3)
+    for advice in (named, left):
+        old = advice.old_value
+        assert old.method == "returns of the log"
+        assert old.mean == returns.mean
+        np.testing.assert_allclose([old.low, old.high], [returns.low, returns.high], rtol=1e-12)
+
+
+@pytest.mark.parametrize("start", [7, [[0.5]], -1])
+def test_a_start_that_is_no_state_is_refused_at_once(start: Any) -> None:
+    heard: list[Tick] = []
+    with pytest.raises(InputError, match="start"):
+        ask(start=start, reporter=heard.append)
+    assert not heard
+
+
+# What must never switch
+
+
+def test_too_few_episodes_are_refused() -> None:
+    with pytest.raises(InputError, match=r"the log has 3 episodes; advice needs at least 4"):
+        ask(log=log_of().select([0, 1, 2]))
+
+
+def test_a_foreign_log_is_named_and_never_switches() -> None:
+    advice = ask(log=log_of("worse"))
+    assert not advice.behaviour.on_policy
+    assert advice.verdict != "switch"
+    assert "the log was not made by the given old policy" in advice.judgement.reason
+    assert advice.old_value.method == "fitted"
+    document = advice.as_json()
+    assert document["behaviour"]["on_policy"] is False
+    assert any("not made by the given old policy" in note for note in document["notes"])
+
+
+def test_a_gain_on_a_foreign_log_is_undecided() -> None:
+    """Evidence for a gain there is; whose actions were logged is the question."""
+    foreign = sample(0.5 * OLD + 0.5 * WORSE)
+    mine = [Candidate("mine", policy(BEST), "by hand")]
+    advice = ask(log=foreign, config=judged_alone(), candidates=mine)
+    assert advice.chosen.gain.bound(0.95) > 0
+    assert advice.verdict == "undecided"
+    assert advice.judgement.reason.startswith("a gain is expected, but the log was not made by")
+
+
+def test_a_mixed_log_leaves_foreign_episodes_out_of_the_old_value() -> None:
+    own, foreign = log_of().select(np.arange(20)), log_of("worse").select(np.arange(10))
+    both = Log.from_arrays(
+        **{name: np.concatenate([getattr(log, name) for log in (own, foreign)]) for name in NAMES},
+        offsets=np.arange(0, 1501, 50),
+        observation_space=own.observation_space,
+        action_space=own.action_space,
+    )
+    advice = ask(log=both, config=judged_alone(), candidates=[Candidate("mine", policy(BEST), "")])
+    assert advice.behaviour.on_policy
+    np.testing.assert_array_equal(advice.behaviour.own, np.arange(30) < 20)
+    assert advice.old_value.mean == value_from_returns(own, DISCOUNT, seed=3).mean
+    assert "10 of 30 episodes were not made by the old policy" in advice.notes[0]
+
+
+@pytest.mark.parametrize("which", ["the old policy", "learned-0.02"])
+@pytest.mark.parametrize(
+    "changed",
+    [{"healthy": False}, {"per_critic": np.array([math.nan, 5.0, 5.0, 5.0])}],
+    ids=["unhealthy", "nan"],
+)
+def test_no_switch_comes_of_what_broke(
+    which: str, changed: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = advisor._Court.evaluate
+
+    def broken(court: Any, policy: Any, stage: str, config: Any = None) -> Any:
+        evaluation = real(court, policy, stage, config)
+        return dataclasses.replace(evaluation, **changed) if which in stage else evaluation
+
+    monkeypatch.setattr(advisor._Court, "evaluate", broken)
+    for rule in ("bounds", "paper"):
+        advice = ask(config=dataclasses.replace(CONFIG, rule=rule))
+        assert advice.verdict == "keep"
+        json.dumps(advice.as_json(), allow_nan=False)
+
+
+def test_a_pessimistic_evaluation_that_broke_is_not_trusted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    real = advisor._Court.evaluate
+
+    def broken(court: Any, policy: Any, stage: str, config: Any = None) -> Any:
+        evaluation = real(court, policy, stage, config)
+        doubting = stage.startswith("doubting")
+        return dataclasses.replace(evaluation, healthy=False) if doubting else evaluation
+
+    monkeypatch.setattr(
+        advisor, "examine_support", lambda *a, **k: advisor.Support(1.0, 0.02, None)
+    )
+    switching = ask(config=judged_alone(), candidates=[found(CHEAP).chosen.candidate])
+    assert switching.chosen.gain.pessimistic is not None
+    assert switching.chosen.trusted
+    monkeypatch.setattr(advisor._Court, "evaluate", broken)
+    advice = ask(config=judged_alone(), candidates=[found(CHEAP).chosen.candidate])
+    assert not advice.chosen.trusted
+    assert advice.verdict == "keep"
+
+
+def test_a_candidate_that_broke_down_in_learning_is_not_proposed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    real = advisor.learn
+    monkeypatch.setattr(
+        advisor, "learn", lambda *a, **k: dataclasses.replace(real(*a, **k), healthy=False)
+    )
+    advice = ask()
+    assert [one.candidate.name for one in advice.assessments] == ["calm-0.3"]
+    assert advice.verdict == "keep"
+    with pytest.raises(InputError, match="there is no candidate"):
+        ask(config=dataclasses.replace(CONFIG, calm_factors=()))
+
+
+def test_critics_that_miss_the_returns_lower_the_confidence() -> None:
+    """Critics hardly fitted: they say little of the returns, and the doubt is that difference."""
+    poor = dataclasses.replace(
+        JUDGES,
+        epochs=1,
+        steps_per_epoch=2,
+        prefit_steps=0,
+        critics=dataclasses.replace(JUDGES.critics, scale_returns=False),
+    )
+    config = judged_alone(judges=poor)
+    advice = ask(config=config, candidates=[Candidate("mine", policy(BEST), "")])
+    missed = abs(advice.fitted_old_value.mean - advice.old_value.mean)
+    assert 0 < advice.chosen.gain.doubt < missed
+    assert advice.verdict != "switch"
+
+
+def test_ctrl_c_while_learning_ends_it() -> None:
+    def stop(tick: Tick) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ask(reporter=stop)
+
+
+# The paper's rule
+
+
+def test_the_paper_s_rule_compares_point_estimates() -> None:
+    config = dataclasses.replace(CONFIG, rule="paper")
+    for weight, verdict in ((CHEAP, "switch"), (DEAR, "keep")):
+        advice, bounds = ask(weight, config=config), found(weight)
+        assert advice.verdict == verdict
+        best = max(bounds.assessments, key=lambda one: one.gain.mean)
+        assert advice.chosen.candidate.name == best.candidate.name
+        net = best.value.mean - best.cost.total
+        assert (net > advice.fitted_old_value.mean) == (verdict == "switch")
+        assert advice.judgement.reason.startswith(f"point estimates: {net:.4g} after the cost")
+        assert advice.judgement.more_episodes is None
+    foreign = ask(log=log_of("worse"), config=config)
+    assert "the log was not made by the given old policy" in foreign.judgement.reason
+
+
+# Configurations
+
+
+def test_candidates_that_do_not_fit_are_refused_before_anything_is_learned() -> None:
+    three = Candidate("three", policy(np.full((3, 2), 0.5)), "")
+    four = Candidate("four", policy(np.full((2, 4), 0.25)), "")
+    heard: list[Tick] = []
+    with pytest.raises(InputError) as caught:
+        ask(candidates=[three, four], reporter=heard.append)
+    assert [problem.split(":")[0] for problem in caught.value.problems] == [
+        "candidate three",
+        "candidate four",
+    ]
+    assert not heard
+
+
+BAD: list[tuple[dict[str, Any], str]] = [
+    ({"confidence": 0.5}, "confidence = 0.5: must lie between 0.5 and 1"),
+    ({"confidence": math.nan}, "confidence = nan: must lie between 0.5 and 1"),
+    ({"learning_share": 1.0}, "learning_share = 1.0: must lie between 0 and 1"),
+    ({"rule": "guess"}, "rule = 'guess': known are bounds, paper"),
+    (
+        {"behaviour_weights": (0.1, -1.0)},
+        "behaviour_weights = (0.1, -1.0): must be finite and not negative",
+    ),
+    (
+        {"behaviour_weights": (math.nan,)},
+        "behaviour_weights = (nan,): must be finite and not negative",
+    ),
+    ({"calm_factors": (1.0,)}, "calm_factors = (1.0,): must lie between 0 and 1"),
+    ({"spread_scale": 0.0}, "spread_scale = 0.0: must be finite and positive"),
+    (
+        {"judges": dataclasses.replace(JUDGES, bootstrap=False)},
+        "judges: at least 3 bootstrapped critics are needed for an interval",
+    ),
+    (
+        {"judges": EvaluationConfig(CriticConfig(n_critics=2), bootstrap=True)},
+        "judges: at least 3 bootstrapped critics are needed for an interval",
+    ),
+    (
+        {"learner": paper("Hopper-v4").learner},
+        "learner.warm_critics: candidates are learned from other episodes than the old policy is "
+        "judged by; set it to false",
+    ),
+]
+
+
+@pytest.mark.parametrize(("changed", "problem"), BAD)
+def test_bad_configurations_are_refused(changed: dict[str, Any], problem: str) -> None:
+    with pytest.raises(InputError) as caught:
+        AdviceConfig(**changed)
+    assert caught.value.problems == (problem,)
+
+
+def test_suggestions_fit_the_log() -> None:
+    tables = suggest_config(log_of(), 0.9)
+    assert tables.learner.critics.hidden == tables.judges.critics.hidden == ()
+    assert tables.learner.discount == 0.9
+    small = suggest_config(vectors()[0])
+    large = AdviceConfig()
+    assert small.learner.critics == large.learner.critics == default().critics
+    assert small.learner.epochs < large.learner.epochs
+    for config in (tables, small, large):
+        record = json.loads(json.dumps(config.as_json(), allow_nan=False))
+        assert record["confidence"] == 0.95
+        assert config.judges.bootstrap
+
+
+def test_large_logs_of_vectors_get_all_updates(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(advisor, "SMALL_LOG", 10)
+    assert suggest_config(vectors()[0], 0.97).learner == dataclasses.replace(
+        default(), discount=0.97
+    )
+
+
+@functools.cache
+def vectors() -> tuple[Log, MLPPolicy]:
+    """Two observations, one action: the reward is the action; nothing else matters."""
+    space = gymnasium.spaces.Box(-np.inf, np.inf, (2,), np.float32)
+    signature = Signature(space, gymnasium.spaces.Box(-1.0, 1.0, (1,), np.float32))
+    old = MLPPolicy.init(jax.random.key(0), signature, hidden=())
+    states = np.random.default_rng(0).normal(size=(401, 2)).astype(np.float32)
+    actions = np.asarray(old(states[:-1]).sample(jax.random.key(1)))
+    ends = np.arange(400) % 20 == 19
+    log = Log.from_arrays(
+        observations=states[:-1],
+        actions=actions,
+        rewards=actions[:, 0],
+        terminated=ends,
+        truncated=np.zeros(400, bool),
+        next_observations=states[1:],
+        offsets=np.arange(0, 401, 20),
+        observation_space=space,
+        action_space=signature.action_space,
+    )
+    return log, old
+
+
+def test_action_vectors_go_the_same_way() -> None:
+    """The same function with small networks: every candidate assessed, nothing unknown."""
+    log, old = vectors()
+    critics = CriticConfig(
+        n_critics=3,
+        hidden=(),
+        scale_returns=True,
+        learning_rate=0.01,
+        backup="own",
+        batch_size=32,
+    )
+    judges = dataclasses.replace(JUDGES, critics=critics, epochs=2, n_actions=64)
+    learner = dataclasses.replace(
+        CONFIG.learner, critics=dataclasses.replace(critics, backup="mean"), epochs=1
+    )
+    config = dataclasses.replace(CONFIG, learner=learner, judges=judges)
+    start = log.starts[:3]
+    advice = advise(log, old, TransportCost(0.1, 0.0, groups.sign(0)), start, config=config, seed=1)
+    assert [one.candidate.name for one in advice.assessments] == ["calm-0.3", "learned-0.02"]
+    assert advice.behaviour.on_policy
+    assert advice.old_value.method == "returns of the log, moved to the start by critics"
+    document = json.loads(json.dumps(advice.as_json(), allow_nan=False))
+    for candidate in document["candidates"]:
+        assert None not in candidate["differences"]
+        assert candidate["support"]["divergence"] > 0
