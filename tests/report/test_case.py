@@ -11,6 +11,7 @@ import pytest
 from nacre.errors import InputError
 from nacre.report.case import build_case
 from nacre.report.document import check_decision
+from nacre.report.sentences import state_turns
 
 
 def _case(document: dict[str, Any]) -> Any:
@@ -63,6 +64,37 @@ def test_limits_are_where_the_verdict_turns(document: dict[str, Any]) -> None:
         turn = max(turns)
         assert case.judge_at(turn * (1 - 1e-6), 0.0).verdict in before
         assert case.judge_at(turn * (1 + 1e-6), 0.0).verdict in after
+
+
+def test_turns_are_told_for_each_price_alone(document: dict[str, Any]) -> None:
+    case = _case(document)
+    learning, transaction = case.weights
+    turns = case.find_turns()
+    for share, expected in ((1 - 1e-6, "switch"), (1 + 1e-6, "undecided")):
+        assert case.judge_at(turns["learning"].proven * share, transaction).verdict == expected
+        assert case.judge_at(learning, turns["transaction"].proven * share).verdict == expected
+    for share, expected in ((1 - 1e-6, "undecided"), (1 + 1e-6, "keep")):
+        assert case.judge_at(turns["learning"].expected * share, transaction).verdict == expected
+        assert case.judge_at(learning, turns["transaction"].expected * share).verdict == expected
+
+
+def test_turns_in_words(document: dict[str, Any]) -> None:
+    sentences = state_turns(_case(document))
+    assert sentences[0].startswith("Price of learning, now 20, the other price kept: switch up to ")
+    assert sentences[0].endswith(", keep beyond that.")
+    document["behaviour"]["on_policy"] = False
+    assert ": undecided up to " in state_turns(_case(document))[0]
+    for entry in document["candidates"]:
+        entry["trusted"] = False
+    assert state_turns(_case(document))[1].endswith("kept: keep at any price.")
+
+
+def test_a_price_that_moves_nothing_turns_nothing(document: dict[str, Any]) -> None:
+    document["candidates"][1]["cost"] |= {"learning_mass": 0.0, "transaction_mass": 1.0}
+    assert "switch at any price" in state_turns(_case(document))[0]
+    for entry in document["candidates"]:
+        entry["cost"]["learning_mass"] = 0.0
+    assert [text.split(",")[0] for text in state_turns(_case(document))] == ["Price of transaction"]
 
 
 def test_a_log_of_something_else_never_leads_to_a_switch(document: dict[str, Any]) -> None:

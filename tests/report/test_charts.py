@@ -84,9 +84,9 @@ def test_flows_are_named_and_told_by_their_share() -> None:
     root = _parse(draw_flows(["left", "right"], [[0.5, 0.2], [0.0, 0.3]]))
     told = {str(e.find("title").text): e.get("class") for e in root.iter("path")}  # type: ignore[union-attr]
     assert told == {
-        "left → left: 50 %": "ribbon transaction",
-        "left → right: 20 %": "ribbon learning",
-        "right → right: 30 %": "ribbon transaction",
+        "left → left: 50\u00a0%": "ribbon transaction",
+        "left → right: 20\u00a0%": "ribbon learning",
+        "right → right: 30\u00a0%": "ribbon transaction",
     }
 
 

@@ -92,8 +92,8 @@ def test_everything_is_drawn_of_everything() -> None:
     assert str(drawn.curves).count("<polyline") == 2
     assert drawn.stop_reasons == [("a", "enough"), ("b", "worse")]
     assert [(name, cost) for name, cost, _ in drawn.states] == [("one", "0.5")]
-    assert "90 %" in drawn.states[0][2]
-    assert drawn.concentration == "The dearest tenth of the states bears 10 % of the cost."
+    assert "90\u00a0%" in drawn.states[0][2]
+    assert drawn.concentration == "The dearest tenth of the states bears 10\u00a0% of the cost."
 
 
 def test_constant_returns_and_lost_curves_can_be_drawn() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import optimize
 
-from nacre.decision.break_even import Price, reprice
+from nacre.decision.break_even import LEAST_MASS, Price, reprice
 from nacre.decision.gain import Gain
 from nacre.decision.rule import decide
 from nacre.decision.verdict import LARGEST_FACTOR, Judgement, judge
@@ -118,6 +118,20 @@ class Case:
             return Limit(hoped, hoped)
         return Limit(float(optimize.brentq(spare, 0.0, hoped)), hoped)
 
+    def find_turns(self) -> dict[str, Limit]:
+        """For each weight, the other one kept, up to where it is switched and a gain expected."""
+        learning, transaction = self.weights
+        turns = {}
+        for name, other in (("learning", transaction), ("transaction", learning)):
+            ends: dict[str, list[float]] = {"proven": [0.0], "expected": [0.0]}
+            for limit, price in zip(self.find_limits(), self.prices, strict=True):
+                masses = price.learning_mass, price.transaction_mass
+                mass, beside = masses if name == "learning" else masses[::-1]
+                for kind, found in ends.items():
+                    found.append(find_end(getattr(limit, kind) - other * beside, mass))
+            turns[name] = Limit(max(ends["proven"]), max(ends["expected"]))
+        return turns
+
     def as_json(self, decision: Decision) -> dict[str, Any]:
         """What the page's script needs; quantiles of Student's t come with it."""
         level = self.confidence_level
@@ -180,6 +194,13 @@ def build_case(decision: Decision) -> Case:
         linear=decision.cost_model.get("link", "identity") in LINEAR_LINKS
         and decision.cost_model.get("kind") != "global",
     )
+
+
+def find_end(spare: float, mass: float) -> float:
+    """The weight at which what is to spare is used up: infinite where the weight moves nothing."""
+    if spare <= 0:
+        return 0.0
+    return spare / mass if mass > LEAST_MASS else math.inf
 
 
 def _read_gain(entry: CandidateEntry, scale: float) -> Gain:

@@ -23,6 +23,7 @@ class Drawings:
     """What could be drawn; None where its arrays are missing."""
 
     returns: Markup | None
+    has_members: bool
     curves: Markup | None
     stop_reasons: list[tuple[str, str]]
     states: list[tuple[str, str, Markup]]
@@ -34,6 +35,7 @@ def draw_evidence(evidence: Evidence, decision: Decision) -> Drawings:
     reasons = zip(evidence.curve_names, evidence.stop_reasons, strict=False)
     return Drawings(
         _draw_returns(evidence, decision),
+        bool(evidence.old_members.size),
         _draw_curves(evidence, decision),
         [(clean(name), clean(reason)) for name, reason in reasons],
         [_draw_state(evidence, index) for index in range(len(evidence.state_names))]

@@ -88,6 +88,7 @@ def format_report(document: Mapping[str, Any], evidence: Evidence | None = None)
         listed=decision.candidates[:MOST_LISTED],
         most_notes=MOST_NOTES,
         headline=sentences.HEADLINES[decision.verdict],
+        turns=sentences.state_turns(case) if case.linear else [],
         more=sentences.state_more(decision),
         gain_chart=_draw_gain(decision),
         value_chart=_draw_values(decision),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from nacre.report.case import Case, Limit
+from nacre.report.case import Case, Limit, find_end
 from nacre.report.svg import WIDTH, Axis, element, line, picture, polygon, round_up, text
 
 HEIGHT = 300.0
@@ -99,19 +99,13 @@ def _edges(case: Case, reach: Reach) -> tuple[list[float], list[float]]:
         transaction = reach.transaction * row / (ROWS - 1)
         for edge, name in zip(edges, ("proven", "expected"), strict=True):
             ends = [
-                _end(
+                find_end(
                     getattr(limit, name) - transaction * price.transaction_mass, price.learning_mass
                 )
                 for limit, price in zip(limits, case.prices, strict=True)
             ]
             edge.append(min(max(0.0, *ends, 0.0), reach.learning))
     return edges
-
-
-def _end(spare: float, mass: float) -> float:
-    if spare <= 0:
-        return 0.0
-    return spare / mass if mass > 0 else math.inf
 
 
 def _hatch() -> Markup:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
+from nacre.report.case import Case, Limit
 from nacre.report.document import Decision, Interval, Value
 from nacre.report.text import clean, format_level, format_number, format_percent, half_width
 
@@ -69,25 +71,15 @@ def capitalise(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def state_break_even(decision: Decision) -> list[str]:
-    """At which weights the answer turns, one sentence each."""
-    entry = decision.chosen_entry
+def state_turns(case: Case) -> list[str]:
+    """At which weights the verdict turns, one sentence each."""
     sentences = []
-    for what, key in (("learning", "learning_weight"), ("transaction", "transaction_weight")):
-        turn = getattr(entry.break_even, key)
-        hoped = getattr(entry.break_even, f"expected_{key}")
-        paid = decision.cost_model.get(key)
-        if turn is None or hoped is None or not isinstance(paid, int | float):
+    for (name, turn), paid in zip(case.find_turns().items(), case.weights, strict=True):
+        if not any(getattr(price, f"{name}_mass") for price in case.prices):
             continue
-        proven = (
-            f"a gain is proven up to {format_number(turn)}"
-            if turn > 0
-            else ("a gain is proven at no price")
-        )
-        expected = f"expected up to {format_number(hoped)}" if hoped > 0 else "expected at none"
+        words = _word_turn(turn)
         sentences.append(
-            f"Price of {what} (now {format_number(float(paid))}): {proven} and {expected}, the "
-            "other price kept."
+            f"Price of {name}, now {format_number(paid)}, the other price kept: {words}."
         )
     return sentences
 
@@ -125,6 +117,22 @@ def flatten(facts: Any, prefix: str = "", *, most: int) -> list[tuple[str, str]]
             return [*rows[:most], ("…", "the rest stands in decision.json")]
         rows += flatten(value, f"{prefix} › {key}" if prefix else str(key), most=most)
     return rows
+
+
+def _word_turn(turn: Limit) -> str:
+    parts = []
+    for verdict, end, before in (
+        ("switch", turn.proven, 0.0),
+        ("undecided", turn.expected, max(turn.proven, 0.0)),
+    ):
+        if end > before:
+            last = math.isinf(end)
+            parts.append(
+                f"{verdict} at any price" if last else f"{verdict} up to {format_number(end)}"
+            )
+            if last:
+                return ", ".join(parts)
+    return ", ".join([*parts, "keep beyond that" if parts else "keep at any price"])
 
 
 def _word(fact: Any) -> str:

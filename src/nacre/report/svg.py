@@ -70,7 +70,7 @@ def _measure_letter(letter: str) -> float:
     ):
         return 1.05
     broad = letter.isupper() or unicodedata.category(letter).startswith("S")
-    return 0.86 if broad else 0.66
+    return 0.86 if broad else 0.64
 
 
 def line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Markup:

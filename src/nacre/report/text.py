@@ -8,6 +8,8 @@ import unicodedata
 LONGEST_NAME = 300
 UNKNOWN = "unknown"
 MINUS = "\u2212"
+PERCENT = "\u00a0%"
+"""The sign stays with its number when lines are broken."""
 # Joiners are part of ordinary words in several scripts.
 _KEPT = {"\u200c", "\u200d", "\u00a0"}
 
@@ -68,24 +70,24 @@ def format_percent(share: float | None) -> str:
     if share is None or not math.isfinite(share):
         return UNKNOWN
     if share > 0.999:
-        return "more than 99.9 %"
+        return f"more than 99.9{PERCENT}"
     if share < 0.001:
-        return "less than 0.1 %"
+        return f"less than 0.1{PERCENT}"
     digits = 1 if share > 0.99 or share < 0.01 else 0
-    return f"{100 * share:.{digits}f} %"
+    return f"{100 * share:.{digits}f}{PERCENT}"
 
 
 def format_share(share: float) -> str:
     """A share of mass in percent."""
     if 0 < share < 0.0005:
-        return "under 0.1 %"
+        return f"under 0.1{PERCENT}"
     text = f"{100 * share:.1f}" if share < 0.0995 else f"{100 * share:.0f}"
-    return f"{text.removesuffix('.0')} %"
+    return f"{text.removesuffix('.0')}{PERCENT}"
 
 
 def format_level(level: float) -> str:
     """A confidence level in percent, as it was asked for."""
-    return f"{100 * level:.6g} %"
+    return f"{100 * level:.6g}{PERCENT}"
 
 
 def half_width(low: float | None, high: float | None) -> float | None:

@@ -19,9 +19,9 @@ function formatNumber(value, width) {
 }
 
 function formatPercent(share) {
-  if (share > 0.999) return "more than 99.9 %";
-  if (share < 0.001) return "less than 0.1 %";
-  return `${(100 * share).toFixed(share > 0.99 || share < 0.01 ? 1 : 0)} %`;
+  if (share > 0.999) return "more than 99.9\u00a0%";
+  if (share < 0.001) return "less than 0.1\u00a0%";
+  return `${(100 * share).toFixed(share > 0.99 || share < 0.01 ? 1 : 0)}\u00a0%`;
 }
 
 const HEADLINES = { switch: "Switch", keep: "Keep", undecided: "Undecided: keep for now" };
@@ -36,7 +36,7 @@ function tellReason(record, found) {
   if (found.foreign) return `A gain is expected, but ${record.behaviour}.`;
   if (found.verdict === "switch") {
     const level = Number((100 * record.level).toPrecision(6));
-    return `The net gain is at least ${formatNumber(found.low)} with ${level} % confidence.`;
+    return `The net gain is at least ${formatNumber(found.low)} with ${level}\u00a0% confidence.`;
   }
   if (found.verdict === "keep") {
     return `No candidate is expected to gain: the best has ${gain} after the cost.`;
