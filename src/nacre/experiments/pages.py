@@ -49,7 +49,7 @@ def write_page(out: Path, docs: Path) -> list[Path]:
             f"![True net improvement of every run]({figure.name})\n"
         )
     page = docs / "results.md"
-    page.write_text("\n".join(sections))
+    page.write_text("\n".join(sections), encoding="utf-8")
     return [page, *written]
 
 

@@ -1,0 +1,126 @@
+"""Tables from records: two seeds, ties and a wrong switch, with figures worked by hand."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nacre.experiments.records import record_path, write_record
+from nacre.experiments.summary import HEADER, Summary, summarise, tabulate
+from nacre.experiments.tables import TABLES
+
+ANT, ANT_OPTIMAL, *_ = TABLES["gymnasium"]
+T975 = 12.7062047
+"""97.5 % of Student's t of one degree of freedom lie below."""
+
+
+def make_record(seed: int, true: float, **changed: Any) -> dict[str, Any]:
+    """What a summary reads of a record: by default a right switch."""
+    return {
+        "seed": seed,
+        "improvement": {"true": true, "estimated": changed.pop("estimated", true + 1.0)},
+        "decision": "switch",
+        "truth_decision": "switch" if true > 0 else "keep",
+        "tie": False,
+    } | changed
+
+
+TWO = [make_record(4, 60.0), make_record(5, 80.0, estimated=75.0)]
+MIXED = [
+    make_record(4, 2.0, decision="keep"),
+    make_record(5, -3.0),
+    make_record(6, -0.1, tie=True),
+    make_record(7, -5.0, decision="undecided"),
+]
+
+
+def summary(records: list[dict[str, Any]], config: str = "default") -> Summary:
+    return Summary.from_records(ANT, config, records)
+
+
+def test_two_seeds_by_hand() -> None:
+    """60 and 80: mean 70, standard deviation √200, standard error 10."""
+    found = summary(TWO)
+    assert found.seeds == (4, 5)
+    assert found.switch_proportion == 1.0
+    assert found.responsible_rate == 1.0
+    assert found.wrong_switches == 0
+    low, high = found.interval or (0.0, 0.0)
+    assert (low, high) == pytest.approx((70 - 10 * T975, 70 + 10 * T975), abs=1e-5)
+    plain = found.as_json()
+    assert plain["improvement_mean"] == 70.0
+    assert plain["improvement_std"] == pytest.approx(math.sqrt(200), rel=1e-12)
+    assert plain["estimated_improvement_mean"] == 68.0
+    assert plain["published"]["improvement_mean"] == 58.2
+    assert (plain["table"], plain["row"], plain["config"]) == (
+        "gymnasium",
+        "ant-suboptimal",
+        "default",
+    )
+
+
+def test_ties_wrong_switches_and_undecided_runs_by_hand() -> None:
+    """A missed switch and a wrong one, a tie left out, and an undecided run that kept rightly."""
+    found = summary(MIXED)
+    assert found.switch_proportion == 0.5
+    assert found.responsible_rate == pytest.approx(1 / 3)
+    # The tie switched at a loss too: it is left out of the rate, not of this count.
+    assert found.wrong_switches == 2
+    assert found.as_json()["ties"] == 1
+    assert found.as_json()["improvement_mean"] == pytest.approx((2 - 3 - 0.1 - 5) / 4)
+
+
+def test_a_single_seed_has_no_spread() -> None:
+    found = summary(TWO[:1])
+    assert found.interval is None
+    plain = json.loads(json.dumps(found.as_json(), allow_nan=False))
+    assert plain["improvement_std"] is plain["improvement_interval"] is None
+    (_, ours) = tabulate([found])
+    assert ours == ["", "ours, default", "1", "60.0", "61.0", "100%", "100%"]
+
+
+def test_equal_seeds_have_an_interval_of_no_width() -> None:
+    assert summary([make_record(4, 7.0), make_record(5, 7.0)]).interval == (7.0, 7.0)
+
+
+def test_only_ties_have_no_responsible_rate() -> None:
+    found = summary([make_record(4, 0.1, tie=True), make_record(5, -0.1, tie=True)])
+    assert found.responsible_rate is None
+    assert tabulate([found])[1][-1] == "all ties"
+
+
+def test_the_table_by_hand() -> None:
+    """Published figures once for each row, then ours for each configuration."""
+    optimal = Summary.from_records(ANT_OPTIMAL, "default", MIXED)
+    lines = tabulate([summary(TWO, "paper"), summary(TWO), optimal])
+    assert all(len(line) == len(HEADER) for line in lines)
+    assert lines[0] == ["ant-suboptimal", "published", "10", "58.2 ± 23.7", "", "100%", "90%"]
+    ours = ["2", "70.0 ± 14.1 [-57.1, 197.1]", "68.0", "100%", "100%"]
+    assert lines[1] == ["", "ours, paper", *ours]
+    assert lines[2] == ["", "ours, default", *ours]
+    # The paper prints no improvement for optimal policies.
+    assert lines[3] == ["ant-optimal", "published", "10", "", "", "0%", "100%"]
+    assert lines[4][-2:] == ["50%", "33% (1 tie)"]
+    more = Summary.from_records(ANT, "default", [*MIXED, make_record(8, 0.0, tie=True)])
+    assert tabulate([more])[1][-1] == "33% (2 ties)"
+
+
+def test_records_are_found_by_row_and_configuration(tmp_path: Path) -> None:
+    assert summarise("gymnasium", tmp_path) == []
+    for seed, record in ((10, make_record(10, 1.0)), (9, make_record(9, 2.0))):
+        write_record(record_path(tmp_path, ANT_OPTIMAL, "default", seed), record)
+    write_record(record_path(tmp_path, ANT, "paper", 4), TWO[0])
+    write_record(record_path(tmp_path, ANT, "default", 4), TWO[0])
+    found = summarise("gymnasium", tmp_path)
+    assert [(one.row.name, one.config) for one in found] == [
+        ("ant-suboptimal", "paper"),
+        ("ant-suboptimal", "default"),
+        ("ant-optimal", "default"),
+    ]
+    assert found[2].seeds == (9, 10)
+    assert found[2].improvements == (2.0, 1.0)
+    assert summarise("sumo", tmp_path) == []
