@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import json
 import math
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -25,8 +26,9 @@ from nacre.evaluation.returns import value_from_returns
 from nacre.learning import ActorConfig, LearnerConfig, Tick, default, paper
 from nacre.learning.proposals import Candidate
 from nacre.log import Log
-from nacre.policies import TabularPolicy
+from nacre.policies import TabularPolicy, fingerprint, read_policy
 from nacre.policies.policy import MLPPolicy, Signature
+from nacre.report.document import read_decision
 from nacre.worlds import FiniteWorld
 
 DISCOUNT = 0.8
@@ -240,6 +242,55 @@ def strip_time(advice: Advice) -> dict[str, Any]:
     document = advice.as_json()
     assert document.pop("wall_seconds") > 0
     return document
+
+
+def test_without_noise_there_is_nothing_to_calm() -> None:
+    assert advisor._calm(policy(np.eye(2)), CONFIG) == []
+    assert [one.name for one in advisor._calm(policy(OLD), CONFIG)] == ["calm-0.3"]
+
+
+# The record
+
+KEYS = {
+    "verdict": None,
+    "confidence": None,
+    "net_gain": {"mean", "low", "high"},
+    "old_value": {"mean", "low", "high", "method"},
+    "new_value": {"mean", "low", "high", "method"},
+    "cost": {"total", "learning", "transaction", "learning_mass", "transaction_mass"},
+    "break_even": {"learning_weight", "transaction_weight"},
+    "candidates": None,
+    "log": {"sha256", "transitions", "episodes"},
+    "policy": {"sha256"},
+    "config": None,
+    "seed": None,
+    "versions": None,
+    "wall_seconds": None,
+}
+
+
+@pytest.mark.parametrize("weight", [CHEAP, DEAR])
+def test_what_is_saved_holds_everything_and_reads_back(weight: float, tmp_path: Path) -> None:
+    advice = found(weight)
+    assert advice.save(tmp_path / "advice") == tmp_path / "advice"
+    text = (tmp_path / "advice" / "decision.json").read_text()
+    document = json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} in the JSON"))
+    assert document == json.loads(json.dumps(advice.as_json()))
+    for key, parts in KEYS.items():
+        assert key in document
+        assert parts is None or parts <= set(document[key])
+    assert document["log"] == {
+        "sha256": log_of().fingerprint(),
+        "transitions": 1500,
+        "episodes": 30,
+    }
+    assert document["policy"] == {"sha256": fingerprint(policy(OLD))}
+    assert (document["seed"], document["verdict"]) == (3, advice.verdict)
+    assert document["config"]["learner"]["discount"] == DISCOUNT
+    assert [one["name"] for one in document["candidates"]] == ["calm-0.3", "learned-0.02"]
+    again = read_policy(tmp_path / "advice" / "policy" / "new.safetensors")
+    assert fingerprint(again) == fingerprint(advice.new_policy)
+    assert read_decision(tmp_path / "advice")["verdict"] == advice.verdict
 
 
 # Starts
