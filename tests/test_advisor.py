@@ -587,10 +587,10 @@ def test_action_vectors_go_the_same_way() -> None:
     learner = dataclasses.replace(
         CONFIG.learner, critics=dataclasses.replace(critics, backup="mean"), epochs=1
     )
-    config = dataclasses.replace(CONFIG, learner=learner, judges=judges)
+    config = dataclasses.replace(CONFIG, learner=learner, judges=judges, calm_factors=())
     start = log.starts[:3]
     advice = advise(log, old, TransportCost(0.1, 0.0, groups.sign(0)), start, config=config, seed=1)
-    assert [one.candidate.name for one in advice.assessments] == ["calm-0.3", "learned-0.02"]
+    assert [one.candidate.name for one in advice.assessments] == ["learned-0.02"]
     assert advice.behaviour.on_policy
     assert advice.old_value.method == "returns of the log, moved to the start by critics"
     document = json.loads(json.dumps(advice.as_json(), allow_nan=False))

@@ -360,7 +360,7 @@ def test_members_with_episodes_of_their_own_differ_by_about_as_much_as_logs_do()
     world, old, log = sample_finite(0)
     few = log.select(np.arange(40))
     critics = dataclasses.replace(TABLES, n_critics=5, batch_size=128)
-    five = dataclasses.replace(FINITE, critics=critics, epochs=4, steps_per_epoch=200)
+    five = dataclasses.replace(FINITE, critics=critics, epochs=3, steps_per_epoch=150)
     plain = evaluate(old, few, world, five).per_critic
     resampled = evaluate(old, few, world, dataclasses.replace(five, bootstrap=True)).per_critic
     assert np.std(resampled) > 3 * np.std(plain)
