@@ -396,7 +396,7 @@ def test_standard_errors_of_drawn_actions_are_calibrated() -> None:
 
 PRICED = {
     "transport": SIGNS,
-    "general": GeneralTransportCost(2.0, 1.0, groups.sign(0), n_samples=4),
+    "general": GeneralTransportCost(2.0, 1.0, groups.sign(0), n_samples=2),
     "link": dataclasses.replace(SIGNS, link=jnp.sqrt),
     "importance": dataclasses.replace(SIGNS, importance=lambda states: 1.0 + states[..., 0] ** 2),
 }
