@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from nacre.advisor import advise, suggest_config
+from nacre.advice_config import suggest_config
+from nacre.advisor import advise
 from nacre.costs import FiniteStates, TransportCost, groups
 from nacre.engines import map_tasks
 from nacre.evaluation import exact

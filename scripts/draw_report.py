@@ -16,7 +16,8 @@ import numpy as np
 from playwright.sync_api import sync_playwright
 
 from nacre.advice import Advice
-from nacre.advisor import AdviceConfig, advise, suggest_config
+from nacre.advice_config import AdviceConfig, suggest_config
+from nacre.advisor import advise
 from nacre.costs import FiniteStates, SwitchingCost, TransportCost, groups
 from nacre.learning.progress import Tick
 from nacre.log import Log

@@ -14,9 +14,10 @@ import jax
 import numpy as np
 import pytest
 
-from nacre import advisor
+from nacre import advice_config, advisor
 from nacre.advice import Advice
-from nacre.advisor import AdviceConfig, advise, suggest_config
+from nacre.advice_config import AdviceConfig, suggest_config
+from nacre.advisor import advise
 from nacre.costs import SwitchingCost, TransportCost, groups
 from nacre.errors import InputError
 from nacre.evaluation import exact
@@ -543,7 +544,7 @@ def test_suggestions_fit_the_log() -> None:
 
 
 def test_large_logs_of_vectors_get_all_updates(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(advisor, "SMALL_LOG", 10)
+    monkeypatch.setattr(advice_config, "SMALL_LOG", 10)
     assert suggest_config(vectors()[0], 0.97).learner == dataclasses.replace(
         default(), discount=0.97
     )

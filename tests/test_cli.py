@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 
 import nacre
 from nacre import cli, examples
-from nacre.advisor import AdviceConfig
+from nacre.advice_config import AdviceConfig
 from nacre.errors import InputError
 from nacre.examples import TrafficExample
 from nacre.policies import MLPPolicy, Signature, TabularPolicy, write_policy
@@ -334,7 +334,7 @@ def test_price_as_json_is_the_library_s_answer(invoke: Callable[..., Outcome]) -
     assert document["policy"]["sha256"] != document["new_policy"]["sha256"]
     assert nacre.costs.build_cost(document["config"]["cost"]) == example.cost
     assert document["seed"] == 5
-    assert set(document["versions"]) == {"python", "nacre", "jax", "numpy"}
+    assert {"python", "nacre", "jax", "numpy"} <= set(document["versions"])
     spread = document["per_state"]
     assert spread["highest"] == breakdown.per_state[spread["dearest"]] == breakdown.per_state.max()
     dearest_first = np.sort(breakdown.per_state)[::-1]

@@ -13,13 +13,13 @@ from nacre import versions
 def test_versions_are_those_installed() -> None:
     found = versions.find_versions()
     assert found["nacre"] == nacre.__version__
-    assert set(found) <= set(versions.PACKAGES)
+    assert set(found) <= {"python", *versions.PACKAGES}
     assert {"jax", "numpy"} <= set(found)
 
 
 def test_packages_that_are_not_there_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(versions, "PACKAGES", ("numpy", "no-such-package"))
-    assert set(versions.find_versions()) == {"numpy"}
+    assert set(versions.find_versions()) == {"python", "numpy"}
 
 
 def test_without_a_repository_there_is_no_commit(monkeypatch: pytest.MonkeyPatch) -> None:

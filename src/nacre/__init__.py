@@ -10,7 +10,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from nacre import examples as examples
     from nacre.advice import Advice as Advice
-    from nacre.advisor import AdviceConfig as AdviceConfig
+    from nacre.advice_config import AdviceConfig as AdviceConfig
     from nacre.advisor import advise as advise
     from nacre.convert import convert_log as convert_log
     from nacre.costs import GeneralTransportCost as GeneralTransportCost
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 # Imported on first use: `import nacre` and `nacre --help` must not wait for JAX and Arrow.
 _HOMES = {
     "Advice": "nacre.advice",
-    "AdviceConfig": "nacre.advisor",
+    "AdviceConfig": "nacre.advice_config",
     "Candidate": "nacre.learning.proposals",
     "ColumnMap": "nacre.log",
     "Controller": "nacre.policies",

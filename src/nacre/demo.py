@@ -6,7 +6,8 @@ import dataclasses
 
 from nacre import examples
 from nacre.advice import Advice
-from nacre.advisor import AdviceConfig, advise, suggest_config
+from nacre.advice_config import AdviceConfig, suggest_config
+from nacre.advisor import advise
 from nacre.examples import TrafficExample
 from nacre.learning.progress import Reporter
 

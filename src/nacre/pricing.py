@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import platform
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,6 +16,7 @@ from nacre.errors import InputError
 from nacre.log import Log, read_log
 from nacre.log.problems import show_path
 from nacre.policies import Policy, fingerprint, read_policy
+from nacre.versions import find_versions
 
 T = TypeVar("T")
 
@@ -105,9 +104,3 @@ def summarise_states(cost: SwitchingCost, breakdown: CostBreakdown) -> dict[str,
         reached = np.cumsum(np.sort(costs)[::-1])
         summary["carry_half"] = int(np.searchsorted(reached, 0.5 * reached[-1])) + 1
     return summary
-
-
-def find_versions() -> dict[str, str]:
-    """Versions of everything that has a say in the numbers."""
-    packages = {name: version(name) for name in ("nacre", "jax", "numpy")}
-    return {"python": platform.python_version(), **packages}

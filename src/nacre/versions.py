@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import platform
 import subprocess
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -12,7 +13,7 @@ PACKAGES = ("nacre", "jax", "jaxlib", "equinox", "optax", "numpy", "gymnasium", 
 
 def find_versions() -> dict[str, str]:
     """Versions of what the figures depend on, as far as installed."""
-    found = {}
+    found = {"python": platform.python_version()}
     for package in PACKAGES:
         with contextlib.suppress(PackageNotFoundError):
             found[package] = version(package)

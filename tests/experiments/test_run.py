@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from nacre.advisor import AdviceConfig
+from nacre.advice_config import AdviceConfig
 from nacre.errors import InputError
 from nacre.experiments import run, shared
 from nacre.experiments.advised import compare

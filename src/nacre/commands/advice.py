@@ -66,8 +66,8 @@ def advise(
     """
     import dataclasses
 
+    from nacre.advice_config import suggest_config
     from nacre.advisor import advise as find_advice
-    from nacre.advisor import suggest_config
     from nacre.costs import read_cost
     from nacre.learning.progress import open_reporter
     from nacre.learning.proposals import Candidate

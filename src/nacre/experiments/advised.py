@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from nacre.advice import Advice
-from nacre.advisor import AdviceConfig, advise
+from nacre.advice_config import AdviceConfig
+from nacre.advisor import advise
 from nacre.costs.family import SwitchingCost
 from nacre.experiments.shared import Shared, Truth
 from nacre.learning.progress import Reporter

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nacre.advisor import AdviceConfig
+from nacre.advice_config import AdviceConfig
 from nacre.costs import TransportCost, groups
 from nacre.costs.description import describe_cost
 from nacre.costs.family import SwitchingCost

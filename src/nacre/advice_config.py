@@ -1,0 +1,130 @@
+"""How advice is found: its configuration, and the one that fits a log."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import gymnasium
+
+from nacre.errors import InputError
+from nacre.evaluation.backup import CriticConfig
+from nacre.evaluation.fitted import EvaluationConfig
+from nacre.learning.config import ActorConfig, LearnerConfig, default
+from nacre.learning.occupancy import OccupancyConfig
+from nacre.log import Log
+
+SMALL_LOG = 100_000
+"""Transitions below which fewer updates do."""
+
+
+@dataclass(frozen=True)
+class AdviceConfig:
+    """How advice is found.
+
+    Args:
+        learner: Net Actor-Critic, for the learned candidates.
+        behaviour_weights: One learned candidate for each: how strongly it is held to the old
+            policy's actions.
+        calm_factors: The old policy with its noise times each of these is a candidate too.
+        learning_share: Share of the episodes that candidates are learned from; the others judge.
+        judges: Fresh critics that judge old and new policy on the held-out episodes.
+        confidence: Probability with which the gain of a switch has to be positive.
+        rule: "bounds" for the interval of the net gain, "paper" for its point estimates.
+        spread_scale: The critics' resampled spread is multiplied by this; calibrated, frozen.
+    """
+
+    learner: LearnerConfig = field(default_factory=default)
+    behaviour_weights: tuple[float, ...] = (0.03, 0.3)
+    calm_factors: tuple[float, ...] = (0.3,)
+    learning_share: float = 0.5
+    judges: EvaluationConfig = field(default_factory=lambda: _default_judges())
+    confidence: float = 0.95
+    rule: Literal["bounds", "paper"] = "bounds"
+    spread_scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        problems = []
+        if not 0.5 < self.confidence < 1.0:
+            problems.append(f"confidence = {self.confidence}: must lie between 0.5 and 1")
+        if not 0.0 < self.learning_share < 1.0:
+            problems.append(f"learning_share = {self.learning_share}: must lie between 0 and 1")
+        if self.rule not in ("bounds", "paper"):
+            problems.append(f"rule = {self.rule!r}: known are bounds, paper")
+        if not self.judges.bootstrap or self.judges.critics.n_critics < 3:
+            problems.append("judges: at least 3 bootstrapped critics are needed for an interval")
+        if any(not 0 <= weight < math.inf for weight in self.behaviour_weights):
+            problems.append(
+                f"behaviour_weights = {self.behaviour_weights}: must be finite and not negative"
+            )
+        if any(not 0 < factor < 1 for factor in self.calm_factors):
+            problems.append(f"calm_factors = {self.calm_factors}: must lie between 0 and 1")
+        if not 0 < self.spread_scale < math.inf:
+            problems.append(f"spread_scale = {self.spread_scale}: must be finite and positive")
+        if self.learner.warm_critics:
+            problems.append(
+                "learner.warm_critics: candidates are learned from other episodes than the old "
+                "policy is judged by; set it to false"
+            )
+        if problems:
+            raise InputError(problems)
+
+    def as_json(self) -> dict[str, Any]:
+        """All values as plain data, for records."""
+        return dataclasses.asdict(self)
+
+
+def suggest_config(log: Log, discount: float = 0.99) -> AdviceConfig:
+    """A configuration that fits the log: tables for numbered states, networks for vectors."""
+    if isinstance(log.observation_space, gymnasium.spaces.Discrete):
+        return _suggest_tables(discount)
+    config = AdviceConfig(learner=dataclasses.replace(default(), discount=discount))
+    if len(log) >= SMALL_LOG:
+        return config
+    # What little there is to learn is learned sooner.
+    return dataclasses.replace(
+        config,
+        learner=dataclasses.replace(config.learner, epochs=3, prefit_steps=500),
+        judges=dataclasses.replace(config.judges, epochs=2, prefit_steps=1000),
+    )
+
+
+def _suggest_tables(discount: float) -> AdviceConfig:
+    critics = CriticConfig(
+        hidden=(), scale_returns=True, learning_rate=0.01, polyak=0.98, backup="mean"
+    )
+    judging = dataclasses.replace(critics, n_critics=10, backup="own", polyak=0.9, batch_size=512)
+    learner = LearnerConfig(
+        discount=discount,
+        critics=critics,
+        actor=ActorConfig(states="log", discounted_states=True, combine="mean", learning_rate=0.03),
+        occupancy=OccupancyConfig(hidden=(), learning_rate=0.02, polyak=0.9, largest_ratio=100.0),
+        stopping=None,
+        epochs=20,
+        ramp_epochs=8,
+        steps_per_epoch=300,
+        prefit_steps=500,
+        n_cost_states=256,
+    )
+    judges = EvaluationConfig(
+        judging,
+        epochs=8,
+        steps_per_epoch=300,
+        prefit_steps=500,
+        combine="mean",
+        averaged=True,
+        bootstrap=True,
+    )
+    return AdviceConfig(learner, behaviour_weights=(0.02, 0.3), judges=judges)
+
+
+def _default_judges() -> EvaluationConfig:
+    learner = default()
+    return dataclasses.replace(
+        learner.evaluation,
+        critics=dataclasses.replace(learner.evaluation.critics, n_critics=8),
+        epochs=5,
+        bootstrap=True,
+    )
