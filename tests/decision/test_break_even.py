@@ -66,7 +66,7 @@ def test_at_the_returned_weights_nothing_is_left(
 ) -> None:
     """The bound is zero there to 1e-9, or below it although the weight is free."""
     price = Price(learning, transaction, mass, 1.0 - 0.9 * mass)
-    gain = Gain(differences, price.total, error, doubt, pessimistic)
+    gain = Gain(differences, price.total, error * price.total, doubt, pessimistic)
     found = find_break_even(gain, price, 0.9)
     for name, weight in (("learning", found.learning_weight), ("other", found.transaction_weight)):
         assert weight is not None

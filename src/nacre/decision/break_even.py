@@ -16,7 +16,7 @@ from nacre.log import Log
 from nacre.policies.policy import Policy
 
 LEAST_MASS = 1e-9
-"""Less than this is no moved mass but rounding."""
+"""Less than this, as a mass or as a price, is rounding."""
 
 
 @dataclass(frozen=True)
@@ -107,9 +107,9 @@ def find_break_even(gain: Gain, price: Price, confidence: float) -> BreakEven:
 
 
 def reprice(gain: Gain, price: Price, learning_weight: float, transaction_weight: float) -> Gain:
-    """The same evidence at another price."""
+    """The same evidence at another price; the cost's error grows with the cost."""
     total = price.at(learning_weight, transaction_weight)
-    scale = total / price.total if price.total else 1.0
+    scale = total / price.total if price.total >= LEAST_MASS else 1.0
     cost = gain.cost + (total - price.total)
     return dataclasses.replace(gain, cost=cost, cost_error=gain.cost_error * scale)
 

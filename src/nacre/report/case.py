@@ -106,7 +106,7 @@ class Case:
         hoped = gain.mean + price.total
 
         def spare(total: float) -> float:
-            scale = total / price.total if price.total else 1.0
+            scale = total / price.total if price.total >= LEAST_MASS else 1.0
             moved = dataclasses.replace(
                 gain, cost=gain.cost + total - price.total, cost_error=gain.cost_error * scale
             )

@@ -51,6 +51,9 @@ class Gain {
   }
 }
 
+// Less than this, as a price, is rounding: nacre.decision.break_even.
+const LEAST_MASS = 1e-9;
+
 function priceAt(candidate, learning, transaction) {
   return learning * candidate.learning_mass + transaction * candidate.transaction_mass;
 }
@@ -58,7 +61,7 @@ function priceAt(candidate, learning, transaction) {
 function reprice(record, candidate, learning, transaction) {
   const total = priceAt(candidate, learning, transaction);
   const recorded = priceAt(candidate, record.learning_weight, record.transaction_weight);
-  const scale = recorded ? total / recorded : 1;
+  const scale = recorded >= LEAST_MASS ? total / recorded : 1;
   return new Gain(candidate, total - recorded, candidate.cost_error * scale);
 }
 
