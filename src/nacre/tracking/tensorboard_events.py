@@ -1,0 +1,74 @@
+"""TensorBoard: a run is a folder with one event file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from nacre.errors import InputError
+from nacre.log.problems import show_path
+
+MOST_RUNS = 100_000
+
+
+class TensorBoardRun:
+    """Writes the events of one run into a folder of its own: `run-1`, `run-2` and so on."""
+
+    def __init__(self, directory: Path) -> None:
+        try:
+            from tensorboardX import SummaryWriter
+        except ImportError:
+            raise InputError(
+                "TensorBoard events need tensorboardX; pip install 'nacre[track]'"
+            ) from None
+        self.folder = _make_folder(directory)
+        self._writer = SummaryWriter(str(self.folder), flush_secs=10)
+
+    def log_parameters(self, parameters: Mapping[str, str]) -> None:
+        """Keep the settings as a text."""
+        self._add_text("config", json.dumps(dict(parameters), indent=2))
+
+    def log_numbers(self, numbers: Mapping[str, float], step: int) -> None:
+        """Add a point to each curve."""
+        for name, number in numbers.items():
+            self._writer.add_scalar(name, number, step)
+
+    def log_decision(self, numbers: Mapping[str, float], words: Mapping[str, str]) -> None:
+        """Keep the decision: curves of one point, and a text."""
+        self.log_numbers(numbers, 0)
+        self._add_text("decision", "\n".join(f"{name}: {text}" for name, text in words.items()))
+
+    def log_files(self, files: list[Path]) -> None:
+        """Say where the files are; events hold none."""
+        self._add_text("files", "\n".join(str(path) for path in files))
+
+    def close(self, status: str) -> None:
+        """Write what is still waiting."""
+        self._add_text("status", status)
+        self._writer.close()
+
+    def _add_text(self, name: str, text: str) -> None:
+        # An indented block is shown as it is: nothing in it is taken for markup.
+        self._writer.add_text(name, "\n".join(f"    {line}" for line in text.split("\n")), 0)
+
+
+def _make_folder(directory: Path) -> Path:
+    for number in range(1, MOST_RUNS):
+        folder = directory / f"run-{number}"
+        try:
+            folder.mkdir(parents=True)
+        except FileExistsError:
+            if directory.is_dir():
+                continue
+            raise InputError(
+                f"{show_path(directory)}: is a file; give a folder for TensorBoard"
+            ) from None
+        except OSError as error:
+            raise InputError(
+                f"{show_path(directory)}: no folder can be made there ({error.strerror}); give "
+                "another one for TensorBoard"
+            ) from None
+        else:
+            return folder
+    raise InputError(f"{show_path(directory)}: holds too many runs; give another folder")
