@@ -54,21 +54,18 @@ class TensorBoardRun:
 
 
 def _make_folder(directory: Path) -> Path:
+    if directory.is_file():
+        raise InputError(f"{show_path(directory)}: is a file; give a folder for TensorBoard")
     for number in range(1, MOST_RUNS):
         folder = directory / f"run-{number}"
         try:
             folder.mkdir(parents=True)
         except FileExistsError:
-            if directory.is_dir():
-                continue
-            raise InputError(
-                f"{show_path(directory)}: is a file; give a folder for TensorBoard"
-            ) from None
+            continue
         except OSError as error:
             raise InputError(
                 f"{show_path(directory)}: no folder can be made there ({error.strerror}); give "
                 "another one for TensorBoard"
             ) from None
-        else:
-            return folder
+        return folder
     raise InputError(f"{show_path(directory)}: holds too many runs; give another folder")
