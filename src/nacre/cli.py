@@ -10,21 +10,34 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from nacre import __version__
-from nacre.commands import advice, experiments, prices, speed, worlds
+from nacre.commands import advice, evaluation, experiments, machine, prices, speed, worlds
+from nacre.commands.groups import GroupedCommands
 from nacre.errors import InputError
 
 app = typer.Typer(
     name="nacre",
     help="Should we replace the policy we run today? Answers from its log, the price of switching "
     "included.",
-    add_completion=False,
+    epilog="Start with: nacre demo",
+    cls=GroupedCommands,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-for _commands in (advice, prices, worlds, experiments, speed):
-    app.registered_commands += _commands.app.registered_commands
+GROUPS = {
+    "Advice": (advice.app, evaluation.app),
+    "Logs and prices": (prices.app,),
+    "Simulated worlds": (worlds.app,),
+    "Measuring": (experiments.app, speed.app),
+    "This machine": (machine.app,),
+}
+
+for _heading, _apps in GROUPS.items():
+    for _command in (command for _app in _apps for command in _app.registered_commands):
+        _command.rich_help_panel = _heading
+        app.registered_commands.append(_command)
+app.add_typer(machine.config_app, rich_help_panel="This machine")
 
 
 def _show_version(wanted: bool) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from nacre.commands.options import AsJson, Quiet, Seed
+from nacre.commands.options import AsJson, ConfigFile, Discount, Quiet, Seed, Start
 from nacre.errors import InputError
 
 app = typer.Typer()
@@ -51,10 +51,18 @@ def advise(
     rule: Annotated[
         str, typer.Option("--rule", help="bounds, or paper for its point estimates.")
     ] = "bounds",
-    discount: Annotated[float, typer.Option("--discount", help="γ.")] = 0.99,
+    discount: Discount = 0.99,
+    start: Start = None,
     columns: Annotated[
         Path | None, typer.Option("--columns", help="Which column of the log holds what, map.toml.")
     ] = None,
+    tensorboard: Annotated[
+        Path | None, typer.Option("--tensorboard", help="Folder for TensorBoard's curves.")
+    ] = None,
+    mlflow: Annotated[
+        str | None, typer.Option("--mlflow", help="MLflow's folder, sqlite:/// file or address.")
+    ] = None,
+    config_file: ConfigFile = None,
     as_json: AsJson = False,
     seed: Seed = 0,
     quiet: Quiet = False,
@@ -68,14 +76,16 @@ def advise(
 
     from nacre.advice_config import suggest_config
     from nacre.advisor import advise as find_advice
-    from nacre.costs import read_cost
+    from nacre.commands.waiting import read_log_aloud
+    from nacre.costs import describe_cost, read_cost
     from nacre.learning.progress import open_reporter
     from nacre.learning.proposals import Candidate
-    from nacre.log import read_log
     from nacre.policies import read_policy
+    from nacre.starts import read_start
+    from nacre.tracking import combine_reporters, open_tracking
 
     price = read_cost(cost_file)
-    data = read_log(log, columns=columns)
+    data = read_log_aloud(log, columns=columns, quiet=quiet)
     old = read_policy(policy, log=data, seed=seed)
     brought = [
         Candidate(path.stem, read_policy(path, log=data, seed=seed), f"brought as {path.name}")
@@ -83,12 +93,25 @@ def advise(
     ]
     settings: dict[str, Any] = {"confidence": confidence, "rule": rule}
     config = dataclasses.replace(suggest_config(data, discount), **settings)
-    if out is not None and out.is_file():
-        raise InputError(f"{out}: is a file; give a folder")
-    with open_reporter(quiet=quiet) as reporter:
-        found = find_advice(
-            data, old, price, config=config, candidates=brought, seed=seed, reporter=reporter
+    rows = None if start is None else read_start(start, old.signature)
+    _check_folder(out)
+    with open_reporter(quiet=quiet) as shown, open_tracking(tensorboard, mlflow) as tracker:
+        tracker.start(
+            {"config": config.as_json(), "cost_model": describe_cost(price), "seed": seed}
         )
+        found = find_advice(
+            data,
+            old,
+            price,
+            rows,
+            config=config,
+            candidates=brought,
+            seed=seed,
+            reporter=combine_reporters(shown, tracker.reporter),
+        )
+        if out is not None:
+            found.save(out)
+        tracker.finish(found, out)
     _present(found, out, as_json=as_json, quiet=quiet)
 
 
@@ -97,6 +120,7 @@ def demo(
     out: Annotated[
         Path | None, typer.Option("--out", help="Folder for the page, the record and the policy.")
     ] = None,
+    config_file: ConfigFile = None,
     as_json: AsJson = False,
     seed: Seed = 0,
     quiet: Quiet = False,
@@ -109,11 +133,14 @@ def demo(
     from nacre.demo import introduce, run_demo, suggest
     from nacre.learning.progress import open_reporter
 
+    _check_folder(out)
     example = examples.load_traffic()
     if not (quiet or as_json):
         console.print_text(introduce(example))
     with open_reporter(quiet=quiet) as reporter:
         found = run_demo(seed, reporter, example)
+    if out is not None:
+        found.save(out)
     _present(found, out, as_json=as_json, quiet=quiet)
     if not (quiet or as_json):
         typer.echo(suggest())
@@ -125,30 +152,36 @@ def report(
     out: Annotated[
         Path | None, typer.Option("--out", help="The page; report.html in the folder if not given.")
     ] = None,
+    config_file: ConfigFile = None,
     as_json: AsJson = False,
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
-    """Write the page of an earlier advice from its decision.json.
+    """Write the page of an earlier advice from its decision.json and evidence.npz.
 
     Nothing is drawn at random: the seed changes nothing.
     """
     from nacre import console
-    from nacre.report import read_decision, write_report
+    from nacre.report import read_decision, read_evidence, write_report
 
-    page = write_report(read_decision(folder), out or folder / "report.html")
+    decision, evidence = read_decision(folder), read_evidence(folder)
+    page = write_report(decision, out or folder / "report.html", evidence=evidence)
     if as_json:
         console.print_json({"page": str(page)})
     elif not quiet:
         typer.echo(str(page))
 
 
+def _check_folder(out: Path | None) -> None:
+    """Before anything is learned: advice can be written there."""
+    if out is not None and out.is_file():
+        raise InputError(f"{out}: is a file; give a folder")
+
+
 def _present(found: Any, out: Path | None, *, as_json: bool, quiet: bool) -> None:
-    """Write the advice where wanted, and print it."""
+    """Print the advice."""
     from nacre import console
 
-    if out is not None:
-        found.save(out)
     if as_json:
         console.print_json(found.as_json())
     elif quiet:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from nacre.commands.options import AsJson, Quiet
+from nacre.commands.options import AsJson, ConfigFile, Quiet
 
 app = typer.Typer()
 
@@ -22,8 +22,8 @@ Examples:
 @app.command(short_help="Run the paper's tables again.", epilog=REPRODUCE_EXAMPLES)
 def reproduce(
     table: Annotated[str, typer.Argument(help="gymnasium, gymnasium-ct or sumo.")],
-    config: Annotated[
-        str, typer.Option("--config", help="paper, default, or both as paper,default.")
+    configuration: Annotated[
+        str, typer.Option("--configuration", help="paper, default, or both as paper,default.")
     ] = "paper",
     rows: Annotated[
         str, typer.Option("--rows", help="Names of rows with commas between; * ends a beginning.")
@@ -43,6 +43,7 @@ def reproduce(
     docs: Annotated[
         Path | None, typer.Option("--docs", help="With --summary: folder to write results.md to.")
     ] = None,
+    config_file: ConfigFile = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -61,7 +62,7 @@ def reproduce(
         return
     plan = Plan(
         tuple(chosen),
-        tuple(name.strip() for name in config.split(",")),
+        tuple(name.strip() for name in configuration.split(",")),
         parse_seeds(seeds),
         out,
         old_policies,

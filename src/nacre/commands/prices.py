@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from nacre.commands.options import AsJson, Quiet, Seed
+from nacre.commands.options import AsJson, ConfigFile, Quiet, Seed
 from nacre.errors import InputError
 
 app = typer.Typer()
@@ -34,6 +34,7 @@ Examples:
 @app.command(short_help="Check a log and name every problem in it.", epilog=VALIDATE_EXAMPLES)
 def validate(
     file: Annotated[Path, typer.Argument(help="The log: .parquet, .csv or .npz.")],
+    config_file: ConfigFile = None,
     as_json: AsJson = False,
     seed: Seed = 0,
     quiet: Quiet = False,
@@ -44,10 +45,11 @@ def validate(
     random here: the seed changes nothing.
     """
     from nacre import console
-    from nacre.log import read_log, validate_log
+    from nacre.commands.waiting import read_log_aloud
+    from nacre.log import validate_log
 
     try:
-        log = read_log(file)
+        log = read_log_aloud(file, quiet=quiet)
     except InputError:
         if not as_json:
             raise
@@ -72,6 +74,7 @@ def convert(
     cache_dir: Annotated[
         Path | None, typer.Option("--cache-dir", help="Where logs larger than memory are kept.")
     ] = None,
+    config_file: ConfigFile = None,
     as_json: AsJson = False,
     seed: Seed = 0,
     quiet: Quiet = False,
@@ -81,11 +84,13 @@ def convert(
     What was recognised and assumed is printed. Nothing is drawn: the seed changes nothing.
     """
     from nacre import console
+    from nacre.commands.waiting import open_wait
     from nacre.convert import convert_log
 
-    done = convert_log(
-        source, target, columns=columns, assignments=assignments or (), cache_dir=cache_dir
-    )
+    with open_wait(f"converting {source}", quiet=quiet):
+        done = convert_log(
+            source, target, columns=columns, assignments=assignments or (), cache_dir=cache_dir
+        )
     if as_json:
         console.print_json(done.as_json())
     elif not quiet:
@@ -98,6 +103,7 @@ def cost(
     policy: Annotated[Path, typer.Option("--policy", help="Policy in force, .safetensors.")],
     new_policy: Annotated[Path, typer.Option("--new-policy", help="Policy proposed.")],
     cost_file: Annotated[Path, typer.Option("--cost", help="What switching costs, cost.toml.")],
+    config_file: ConfigFile = None,
     as_json: AsJson = False,
     seed: Seed = 0,
     quiet: Quiet = False,
@@ -107,9 +113,11 @@ def cost(
     With --quiet the total alone is printed.
     """
     from nacre import console
+    from nacre.commands.waiting import open_wait
     from nacre.pricing import price_files
 
-    priced = price_files(log, policy, new_policy, cost_file, seed=seed)
+    with open_wait(f"pricing over the states of {log}", quiet=quiet):
+        priced = price_files(log, policy, new_policy, cost_file, seed=seed)
     if as_json:
         console.print_json(priced.as_json())
     elif quiet:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from nacre.commands.options import AsJson, Quiet, Seed
+from nacre.commands.options import AsJson, ConfigFile, Quiet, Seed
 from nacre.errors import InputError
 
 app = typer.Typer()
@@ -26,6 +26,7 @@ def bench(
     ] = None,
     rounds: Annotated[int, typer.Option("--rounds", min=1, help="Rounds to take medians of.")] = 5,
     steps: Annotated[int, typer.Option("--steps", min=1, help="Updates in each round.")] = 100,
+    config_file: ConfigFile = None,
     as_json: AsJson = False,
     seed: Seed = 0,
     quiet: Quiet = False,

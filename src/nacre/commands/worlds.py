@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from nacre.commands.options import AsJson, Quiet, Seed
+from nacre.commands.options import AsJson, ConfigFile, Discount, Quiet, Seed
 from nacre.errors import InputError
 
 app = typer.Typer()
@@ -54,6 +54,7 @@ def collect(
         ),
     ] = None,
     processes: Processes = 1,
+    config_file: ConfigFile = None,
     as_json: AsJson = False,
     seed: Seed = 0,
     quiet: Quiet = False,
@@ -101,6 +102,7 @@ def train_online(
         float | None, typer.Option("--stop-value", help="Stop at this mean discounted return.")
     ] = None,
     processes: Processes = 1,
+    config_file: ConfigFile = None,
     as_json: AsJson = False,
     seed: Seed = 0,
     quiet: Quiet = False,
@@ -143,8 +145,9 @@ def simulate(
     policy: PolicyFile,
     episodes: Annotated[int, typer.Option("--episodes", min=2, help="Episodes to run.")] = 200,
     steps: Annotated[int, typer.Option("--steps", min=1, help="Length of each.")] = 700,
-    discount: Annotated[float, typer.Option("--discount", help="γ.")] = 0.99,
+    discount: Discount = 0.99,
     processes: Processes = 1,
+    config_file: ConfigFile = None,
     as_json: AsJson = False,
     seed: Seed = 0,
     quiet: Quiet = False,
@@ -186,6 +189,7 @@ def show(
     ] = None,
     gui: Annotated[bool, typer.Option("--gui", help="Use the simulator's own window.")] = False,
     steps: Annotated[int, typer.Option("--steps", min=1, help="Steps to show.")] = 200,
+    config_file: ConfigFile = None,
     as_json: AsJson = False,
     seed: Seed = 0,
     quiet: Quiet = False,
