@@ -320,7 +320,7 @@ def test_names_that_a_shell_would_expand(tmp_path: Path) -> None:
 def test_parts_of_a_mapped_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = make_log((5, 2, 7, 3), further=True)
     write_log(log, tmp_path / "log.parquet")
-    monkeypatch.setattr(stores, "_SMALL_BYTES", 0)
+    monkeypatch.setattr(stores, "SMALL_BYTES", 0)
     mapped = read_log(tmp_path / "log.parquet", cache_dir=tmp_path / "cache")
     for part, expected in (
         (mapped.select([3, 0]), log.select([3, 0])),

@@ -51,17 +51,6 @@ def test_rows_by_place_and_by_truth_value(tmp_path: Path, monkeypatch: pytest.Mo
         np.testing.assert_array_equal(take_rows(values, rows), values[rows])
 
 
-def test_parts_lie_elsewhere_if_their_directory_cannot_be_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    values = MappedStore(tmp_path).keep(np.arange(10))
-    monkeypatch.setattr(stores, "_SMALL_BYTES", 0)
-    monkeypatch.setattr(stores.os, "access", lambda path, mode: False)
-    part = stores.select_rows(values, np.array([7, 1]))
-    np.testing.assert_array_equal(part, [7, 1])
-    assert find_map(part) is not None
-
-
 def test_without_the_system_calls_things_still_work(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

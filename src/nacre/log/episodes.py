@@ -17,7 +17,8 @@ from nacre.log.assembly import assemble
 from nacre.log.draft import Draft, apply_offsets, as_arrays
 from nacre.log.problems import Problems
 from nacre.log.spaces import JSON, space_to_json
-from nacre.log.stores import blocks, select_rows
+from nacre.log.stores import blocks
+from nacre.log.views import Runs, hold, select_runs
 
 ROW_ARRAYS = (
     "observations",
@@ -27,6 +28,9 @@ ROW_ARRAYS = (
     "terminated",
     "truncated",
 )
+VECTOR_ARRAYS = ("observations", "actions", "next_observations")
+BLOCK_ROWS = 2**20
+"""Rows whose returns are computed at a time; a longer episode is taken whole."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -64,9 +68,11 @@ class Log:
     columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name in (*ROW_ARRAYS, "offsets"):
+        for name in VECTOR_ARRAYS:
+            object.__setattr__(self, name, hold(getattr(self, name)))
+        for name in (*(set(ROW_ARRAYS) - set(VECTOR_ARRAYS)), "offsets"):
             object.__setattr__(self, name, _read_only(getattr(self, name)))
-        columns = {name: _read_only(values) for name, values in self.columns.items()}
+        columns = {name: hold(values) for name, values in self.columns.items()}
         object.__setattr__(self, "columns", columns)
 
     @classmethod
@@ -165,9 +171,12 @@ class Log:
     def returns(self, discount: float = 1.0) -> NDArray[np.float64]:
         """Return (E,) discounted returns, Σ_t discount^t r_t of each episode."""
         _check_discount(discount)
-        time = np.arange(len(self)) - np.repeat(self.offsets[:-1], self.episode_lengths)
-        weighted = self.rewards * np.power(np.float64(discount), time)
-        return np.add.reduceat(weighted, self.offsets[:-1])
+        returns = np.empty(self.n_episodes)
+        for episodes, rows, offsets in self._episode_blocks():
+            time = np.arange(offsets[-1]) - np.repeat(offsets[:-1], np.diff(offsets))
+            weighted = self.rewards[rows] * np.power(np.float64(discount), time)
+            returns[episodes] = np.add.reduceat(weighted, offsets[:-1])
+        return returns
 
     def returns_to_go(self, discount: float = 1.0) -> NDArray[np.float64]:
         """Return (N,) discounted sums of the rewards from each row to the end of its episode.
@@ -176,14 +185,17 @@ class Log:
         that even one very long episode takes a few passes over the rows.
         """
         _check_discount(discount)
-        total = self.rewards.astype(np.float64)
-        left = np.repeat(self.offsets[1:], self.episode_lengths) - np.arange(len(self))
-        longest, factor, shift = int(self.episode_lengths.max()), float(discount), 1
-        while shift < longest and factor > 0:
-            ahead = np.where(left[:-shift] > shift, total[shift:], 0.0)
-            total[:-shift] += factor * ahead
-            shift, factor = 2 * shift, factor * factor
-        return total
+        whole = np.empty(len(self))
+        for _, rows, offsets in self._episode_blocks():
+            total = self.rewards[rows].astype(np.float64)
+            left = np.repeat(offsets[1:], np.diff(offsets)) - np.arange(offsets[-1])
+            longest, factor, shift = int(np.diff(offsets).max()), float(discount), 1
+            while shift < longest and factor > 0:
+                ahead = np.where(left[:-shift] > shift, total[shift:], 0.0)
+                total[:-shift] += factor * ahead
+                shift, factor = 2 * shift, factor * factor
+            whole[rows] = total
+        return whole
 
     def episode(self, index: int) -> Log:
         """Return one episode as a log that shares memory with this one."""
@@ -192,7 +204,7 @@ class Log:
                 f"log: there is no episode {index}; give an index below {self.n_episodes}"
             )
         start, stop = self.offsets[index % self.n_episodes :][:2]
-        return self._take(slice(start, stop), np.array([0, stop - start]))
+        return self._take(Runs.of(np.array([start]), np.array([stop - start])))
 
     def episodes(self) -> Iterator[Log]:
         """Iterate over the episodes as logs of their own."""
@@ -211,12 +223,8 @@ class Log:
             raise InputError(
                 f"log: there is no episode {wrong[0]}; give indices below {self.n_episodes}"
             )
-        lengths = self.episode_lengths[indices]
-        offsets = np.append(0, np.cumsum(lengths))
-        rows = np.arange(offsets[-1]) + np.repeat(
-            self.offsets[:-1][indices] - offsets[:-1], lengths
-        )
-        return self._take(rows, offsets)
+        runs = Runs.of(self.offsets[:-1][indices], self.episode_lengths[indices])
+        return self._take(runs)
 
     def split(self, fraction: float, *, seed: int) -> tuple[Log, Log]:
         """Split by whole episodes, at random: the first part gets `fraction` of the episodes.
@@ -289,22 +297,32 @@ class Log:
         ]
         return "\n".join([*lines, *([f"  columns      {further}"] if further else [])])
 
-    def _take(self, rows: slice | NDArray[Any], offsets: NDArray[np.int64]) -> Log:
+    def _episode_blocks(self) -> Iterator[tuple[slice, slice, NDArray[np.int64]]]:
+        """Yield some episodes at a time, their rows, and their offsets from the first of these."""
+        first = 0
+        while first < self.n_episodes:
+            begin = int(self.offsets[first])
+            stop = int(np.searchsorted(self.offsets, begin + BLOCK_ROWS, side="right")) - 1
+            stop = max(stop, first + 1)
+            offsets = np.asarray(self.offsets[first : stop + 1] - begin)
+            yield slice(first, stop), slice(begin, int(self.offsets[stop])), offsets
+            first = stop
+
+    def _take(self, runs: Runs) -> Log:
+        """Return a log of episodes, each of them a run of rows within one of this log's."""
         arrays: dict[str, Any] = {
-            name: select_rows(getattr(self, name), rows) for name in ROW_ARRAYS
+            name: select_runs(getattr(self, name), runs) for name in ROW_ARRAYS
         }
-        columns = {name: select_rows(values, rows) for name, values in self.columns.items()}
-        return replace(self, **arrays, offsets=offsets, columns=columns)
+        columns = {name: select_runs(values, runs) for name, values in self.columns.items()}
+        return replace(self, **arrays, offsets=runs.offsets, columns=columns)
 
     def _cut_episode(self, index: int, n_rows: int) -> Log:
         """Return the log without the last `n_rows` rows of an episode, truncated before them."""
-        stop = int(self.offsets[index + 1])
-        keep = np.delete(np.arange(len(self)), slice(stop - n_rows, stop))
-        offsets = self.offsets.copy()
-        offsets[index + 1 :] -= n_rows
-        log = self._take(keep, offsets)
+        lengths = self.episode_lengths
+        lengths[index] -= n_rows
+        log = self._take(Runs.of(self.offsets[:-1], lengths))
         truncated = log.truncated.copy()
-        truncated[offsets[index + 1] - 1] = True
+        truncated[log.offsets[index + 1] - 1] = True
         return replace(log, truncated=truncated)
 
     def _noted(self, note: str) -> Log:

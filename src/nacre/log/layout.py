@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from nacre.errors import InputError
 from nacre.log.episodes import Log
 from nacre.log.problems import show
+from nacre.log.views import take_column
 
 
 def lay_out(log: Log) -> dict[str, NDArray[Any]]:
@@ -37,7 +37,7 @@ def spread(columns: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         parts = (
             {name: values}
             if values.ndim == 1
-            else {f"{name}_{i}": np.asarray(values[:, i]) for i in range(values.shape[1])}
+            else {f"{name}_{i}": take_column(values, i) for i in range(values.shape[1])}
         )
         for part in parts:
             if part in plain:

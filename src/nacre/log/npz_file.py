@@ -19,6 +19,7 @@ from nacre.log.mapping import ColumnMap, Label
 from nacre.log.metadata import KEY, Metadata, decode_metadata, encode_metadata
 from nacre.log.problems import Problems, show
 from nacre.log.stores import MEMORY, Store, blocks
+from nacre.log.views import MappedRows
 
 # Deflate cannot shrink more than this: a member that claims to be larger lies about its size.
 _LARGEST_RATIO = 1033
@@ -181,4 +182,14 @@ def write_file(log: Log, stream: IO[bytes], path: Path) -> None:
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
         for name, values in arrays.items():
             with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
-                npy.write_array(member, np.asarray(values, order="C"), allow_pickle=False)
+                _write_array(member, values)
+
+
+def _write_array(member: IO[bytes], values: NDArray[Any]) -> None:
+    if not isinstance(values, MappedRows):
+        npy.write_array(member, np.asarray(values, order="C"), allow_pickle=False)
+        return
+    form = {"descr": values.dtype.str, "fortran_order": False, "shape": values.shape}
+    npy.write_array_header_1_0(member, form)
+    for rows in blocks(values):
+        member.write(values[rows].tobytes())

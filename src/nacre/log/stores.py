@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import mmap
 import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol
@@ -18,8 +17,8 @@ from numpy.lib import format as npy
 from numpy.typing import DTypeLike, NDArray
 
 BLOCK_BYTES = 2**22
-# Parts of a mapped log smaller than this are simply copied to memory.
-_SMALL_BYTES = 2**26
+SMALL_BYTES = 2**26
+"""Mapped arrays smaller than this may be in memory as a whole."""
 
 
 class Store(Protocol):
@@ -85,7 +84,7 @@ class MappedStore:
 
 def _find_root(values: NDArray[Any]) -> NDArray[Any] | None:
     """Return the array that spans a whole map, of which `values` is a part, if there is one."""
-    root: Any = values
+    root: Any = getattr(values, "source", values)
     while isinstance(root.base, np.ndarray):
         root = root.base
     return root if isinstance(root.base, mmap.mmap) else None
@@ -143,42 +142,8 @@ def take_rows(values: NDArray[Any], rows: NDArray[Any], store: Store = MEMORY) -
     return taken
 
 
-def select_rows(values: NDArray[Any], rows: slice | NDArray[Any]) -> NDArray[Any]:
-    """Return rows of an array of a log; a large part of a mapped array is mapped itself.
-
-    It then lies in a file without a name beside the array's own, which goes with the last use.
-    """
-    if isinstance(rows, slice):
-        return values[rows]
-    mapped = find_map(values)
-    n_bytes = len(rows) * (values.nbytes // max(1, len(values)))
-    if mapped is None or n_bytes < _SMALL_BYTES:
-        return np.asarray(values[rows])
-    return take_rows(values, rows, _UnnamedStore(_find_directory(values)))
-
-
-class _UnnamedStore(MemoryStore):
-    """Arrays in files without a name."""
-
-    def __init__(self, directory: Path | None) -> None:
-        self._directory = directory
-
-    def empty(self, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
-        with tempfile.NamedTemporaryFile(dir=self._directory, prefix=".rows-") as file:
-            values = np.memmap(file.name, dtype=np.dtype(dtype), mode="w+", shape=shape)
-            _reserve(Path(file.name))
-            return values
-
-
 def _reserve(path: Path) -> None:
     """Take the room of a file now: writing to a map when there is none left ends the process."""
     if hasattr(os, "posix_fallocate"):
         with path.open("r+b") as file:
             os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
-
-
-def _find_directory(values: NDArray[Any]) -> Path | None:
-    """Return where the file of a mapped array lies, if there can be another."""
-    name = getattr(_find_root(values), "filename", None)
-    directory = None if name is None else Path(name).parent
-    return directory if directory is not None and os.access(directory, os.W_OK) else None
