@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from test_advice import assess, make_advice
 
 from nacre.advice import Advice
 from nacre.errors import InputError
@@ -24,7 +25,6 @@ from nacre.tracking import Tracker, combine_reporters, open_tracking, tensorboar
 from nacre.tracking.entries import clean_name, flatten, read_decision
 from nacre.tracking.mlflow_run import LONGEST_PARAMETER, check_store, shorten
 from nacre.tracking.tracker import FILES
-from tests.test_advice import assess, make_advice
 
 TICKS = [
     Tick("learning learned-0.03", epoch, 3, 100, loss, estimate)

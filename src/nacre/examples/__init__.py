@@ -1,13 +1,21 @@
 """Bundled logs with policies and costs, for the demonstration, the docs and the tests.
 
-A motor positions a cart on a rail. The controller in force pushes weakly and shakily; a proposed
-one is firmer and calmer. It often pushes left where the old one would have pushed right, and that
-has a price: `cost.toml` tells pushes to the left from pushes to the right.
+| name | log | old policy |
+| --- | --- | --- |
+| `cart` | our own Parquet: a motor positions a cart | our own safetensors, and a better one |
+| `traffic` | our own Parquet: the lights of an intersection | our own safetensors |
+| `treatment` | CSV with named columns and texts, episodes of uneven length | none |
+| `offers` | Parquet of named columns | its probabilities, row by row |
+| `trolley` | arrays with the names of D4RL | an ONNX file |
 
-In the other example the lights of an intersection are run by a policy of middling quality; SUMO
-simulated what happened. Here only the old policy is known: a better one is to be found.
+The controller of the cart pushes weakly and shakily; a proposed one is firmer and calmer. It often
+pushes left where the old one would have pushed right, and that has a price: `cost.toml` tells
+pushes to the left from pushes to the right. In the other examples only the old policy is known, or
+not even that: a better one is to be found. SUMO simulated the traffic; every other world is a few
+lines of our own.
 
-The files are made by `scripts/make_example.py` and `scripts/make_traffic_example.py`.
+The files are made by `scripts/make_example.py`, `scripts/make_traffic_example.py` and
+`scripts/make_examples.py`.
 """
 
 from __future__ import annotations
@@ -27,6 +35,15 @@ from nacre.worlds import LinearPolicy, LinearWorld, double_integrator
 
 TRAFFIC_FILES = ("log.parquet", "old.safetensors", "cost.toml")
 FILES = ("log.parquet", "old.safetensors", "new.safetensors", "cost.toml")
+_SOURCES = {
+    "cart": ("log.parquet", "old.safetensors", 0.97),
+    "traffic": ("log.parquet", "old.safetensors", 0.99),
+    "treatment": ("log.csv", "clone", 0.99),
+    "offers": ("log.parquet", "columns", 0.99),
+    "trolley": ("log.npz", "old.onnx", 0.97),
+}
+NAMES = tuple(_SOURCES)
+"""Of the bundled examples."""
 
 
 @dataclass(frozen=True)
@@ -83,8 +100,50 @@ def load_traffic() -> TrafficExample:
 
 
 def find_directory(name: str = "cart") -> Path:
-    """Where the files of an example lie, "cart" or "traffic", for use on the command line."""
+    """Where the files of an example lie, one of `NAMES`, for use on the command line."""
+    if name not in _SOURCES:
+        raise InputError(f"example {name!r}: not known; choose one of {', '.join(NAMES)}")
     return Path(str(resources.files(__name__) / name))
+
+
+@dataclass(frozen=True)
+class Sources:
+    """An example as its owner has it: files, and the word that says where the old policy is.
+
+    Attributes:
+        log: The log.
+        policy: A file, or "clone" or "columns" if the log is all there is.
+        cost: The price of switching.
+        columns: Which column of the log holds what, where the log does not say.
+        discount: γ.
+    """
+
+    log: Path
+    policy: str
+    cost: Path
+    columns: Path | None = None
+    discount: float = 0.99
+
+    def arguments(self) -> list[str]:
+        """What `nacre advise` is called with."""
+        given = ["--log", str(self.log), "--policy", self.policy, "--cost", str(self.cost)]
+        if self.columns is not None:
+            given += ["--columns", str(self.columns)]
+        return [*given, "--discount", f"{self.discount:g}"]
+
+
+def find_sources(name: str) -> Sources:
+    """The files of an example, one of `NAMES`."""
+    folder = find_directory(name)
+    log, policy, discount = _SOURCES[name]
+    columns = folder / "map.toml"
+    return Sources(
+        folder / log,
+        policy if policy in ("clone", "columns") else str(folder / policy),
+        folder / "cost.toml",
+        columns if columns.is_file() else None,
+        discount,
+    )
 
 
 def make_world() -> LinearWorld:
