@@ -38,7 +38,9 @@ SEEDED = (
     "simulate",
     "show",
     "report",
+    "evaluate",
     "bench",
+    "doctor",
 )
 
 
@@ -95,13 +97,34 @@ def test_help_names_every_command_and_every_command_has_help_with_examples() -> 
     runner = CliRunner()
     overview = runner.invoke(cli.app, ["--help"])
     assert overview.exit_code == 0
-    for command in (*SEEDED, "reproduce"):
-        assert f"\n  {command} " in overview.output
-        shown = runner.invoke(cli.app, [command, "--help"])
+    for command in (*SEEDED, "reproduce", "config show"):
+        assert f"\n  {command.split()[0]} " in overview.output
+        shown = runner.invoke(cli.app, [*command.split(), "--help"])
         assert shown.exit_code == 0
         assert f"Examples:\n    nacre {command}" in shown.output
-        options = {"--json", "--quiet", "--help", *(["--seed"] if command in SEEDED else [])}
+        options = {"--config", "--json", "--quiet", "--help"}
+        options |= {"--seed"} if command in SEEDED else set()
         assert all(option in shown.output for option in options)
+
+
+def test_commands_are_listed_in_groups_in_the_order_of_a_user_s_way(
+    invoke: Callable[..., Outcome],
+) -> None:
+    lines = invoke("--help").out.splitlines()
+    groups: dict[str, list[str]] = {}
+    for line in lines[lines.index("Advice:") :]:
+        if line.endswith(":"):
+            groups[line.removesuffix(":")] = []
+        elif line.startswith("  ") and not line.startswith("  Start"):
+            groups[list(groups)[-1]].append(line.split()[0])
+    assert groups == {
+        "Advice": ["advise", "demo", "report", "evaluate"],
+        "Logs and prices": ["validate", "convert", "cost"],
+        "Simulated worlds": ["collect", "train-online", "simulate", "show"],
+        "Measuring": ["reproduce", "bench"],
+        "This machine": ["doctor", "config"],
+    }
+    assert invoke("config").out == invoke("config", "--help").out
 
 
 def test_help_and_version_import_nothing_heavy() -> None:
@@ -111,7 +134,14 @@ def test_help_and_version_import_nothing_heavy() -> None:
         "try:\n    run(sys.argv[1:])\n"
         f"except SystemExit:\n    print(sorted({heavy!r} & set(sys.modules)))"
     )
-    for arguments in (["--help"], ["--version"], ["cost", "--help"], ["cost"]):
+    for arguments in (
+        ["--help"],
+        ["--version"],
+        ["cost", "--help"],
+        ["cost"],
+        ["config", "show"],
+        ["--show-completion", "bash"],
+    ):
         done = subprocess.run(  # noqa: S603 - our own code
             [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True
         )

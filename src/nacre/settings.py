@@ -308,7 +308,7 @@ def _convert_one(text: str, kind: Kind) -> Any:
 
 def _find_stray(command: str, options: Options, environment: Mapping[str, str]) -> list[str]:
     """Variables that are meant for this command but for none of its options."""
-    known = {name_variable(name, command): name for name in [*options, FILE_OPTION]}
+    known = {name_variable(name, command): name for name in options}
     beginning = name_variable("", command)
     return [
         f"{variable}: nacre {command} has no such option; {_suggest(variable, known)}"
