@@ -14,7 +14,7 @@ import jax
 import numpy as np
 import pytest
 
-from nacre import advice_config, advisor
+from nacre import advice_config, advisor, court
 from nacre.advice import Advice
 from nacre.advice_config import AdviceConfig, suggest_config
 from nacre.advisor import advise
@@ -24,12 +24,14 @@ from nacre.evaluation import exact
 from nacre.evaluation.backup import CriticConfig
 from nacre.evaluation.fitted import EvaluationConfig
 from nacre.evaluation.returns import value_from_returns
+from nacre.evaluation.support import Support
 from nacre.learning import ActorConfig, LearnerConfig, Tick, default, paper
 from nacre.learning.proposals import Candidate
 from nacre.log import Log
 from nacre.policies import TabularPolicy, fingerprint, read_policy
 from nacre.policies.policy import MLPPolicy, Signature
 from nacre.report.document import read_decision
+from nacre.report.evidence import read_evidence
 from nacre.worlds import FiniteWorld
 
 DISCOUNT = 0.8
@@ -76,7 +78,7 @@ CONFIG = AdviceConfig(
 CHEAP, DEAR = 0.1, 50.0
 
 
-def price(weight: float) -> SwitchingCost:
+def price(weight: Any) -> SwitchingCost:
     """Each action a group of its own."""
     return TransportCost(weight, 0.0, groups.indices([[0], [1]]))
 
@@ -100,7 +102,7 @@ def value(table: Any) -> float:
     return float(exact.start_value(WORLD, rows / rows.sum(axis=-1, keepdims=True)))
 
 
-def ask(weight: float = CHEAP, log: Log | None = None, **options: Any) -> Advice:
+def ask(weight: Any = CHEAP, log: Log | None = None, **options: Any) -> Advice:
     given: dict[str, Any] = {"config": CONFIG, "seed": 3} | options
     return advise(log or log_of(), policy(OLD), price(weight), **given)
 
@@ -384,13 +386,13 @@ def test_a_mixed_log_leaves_foreign_episodes_out_of_the_old_value() -> None:
 def test_no_switch_comes_of_what_broke(
     which: str, changed: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = advisor._Court.evaluate
+    real = court.Court.evaluate
 
-    def broken(court: Any, policy: Any, stage: str, config: Any = None) -> Any:
-        evaluation = real(court, policy, stage, config)
+    def broken(bench: Any, policy: Any, stage: str, config: Any = None) -> Any:
+        evaluation = real(bench, policy, stage, config)
         return dataclasses.replace(evaluation, **changed) if which in stage else evaluation
 
-    monkeypatch.setattr(advisor._Court, "evaluate", broken)
+    monkeypatch.setattr(court.Court, "evaluate", broken)
     for rule in ("bounds", "paper"):
         advice = ask(config=dataclasses.replace(CONFIG, rule=rule))
         assert advice.verdict == "keep"
@@ -400,20 +402,18 @@ def test_no_switch_comes_of_what_broke(
 def test_a_pessimistic_evaluation_that_broke_is_not_trusted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    real = advisor._Court.evaluate
+    real = court.Court.evaluate
 
-    def broken(court: Any, policy: Any, stage: str, config: Any = None) -> Any:
-        evaluation = real(court, policy, stage, config)
+    def broken(bench: Any, policy: Any, stage: str, config: Any = None) -> Any:
+        evaluation = real(bench, policy, stage, config)
         doubting = stage.startswith("doubting")
         return dataclasses.replace(evaluation, healthy=False) if doubting else evaluation
 
-    monkeypatch.setattr(
-        advisor, "examine_support", lambda *a, **k: advisor.Support(1.0, 0.02, None)
-    )
+    monkeypatch.setattr(court, "examine_support", lambda *a, **k: Support(1.0, 0.02, None))
     switching = ask(config=judged_alone(), candidates=[found(CHEAP).chosen.candidate])
     assert switching.chosen.gain.pessimistic is not None
     assert switching.chosen.trusted
-    monkeypatch.setattr(advisor._Court, "evaluate", broken)
+    monkeypatch.setattr(court.Court, "evaluate", broken)
     advice = ask(config=judged_alone(), candidates=[found(CHEAP).chosen.candidate])
     assert not advice.chosen.trusted
     assert advice.verdict == "keep"
@@ -429,8 +429,10 @@ def test_a_candidate_that_broke_down_in_learning_is_not_proposed(
     advice = ask()
     assert [one.candidate.name for one in advice.assessments] == ["calm-0.3"]
     assert advice.verdict == "keep"
-    with pytest.raises(InputError, match="there is no candidate"):
-        ask(config=dataclasses.replace(CONFIG, calm_factors=()))
+    alone = ask(config=dataclasses.replace(CONFIG, calm_factors=()))
+    assert [one.candidate.name for one in alone.assessments] == ["unchanged"]
+    assert alone.verdict == "keep"
+    assert np.all(alone.chosen.gain.differences == 0)
 
 
 def test_critics_that_miss_the_returns_lower_the_confidence() -> None:
@@ -598,3 +600,47 @@ def test_action_vectors_go_the_same_way() -> None:
     for candidate in document["candidates"]:
         assert None not in candidate["differences"]
         assert candidate["support"]["divergence"] > 0
+
+
+def test_each_of_several_starts_has_its_own_verdict() -> None:
+    """The verdict from one start alone is the one that it gets among several."""
+    both = ask(start=np.array([0, 1]), candidates=[found(CHEAP).chosen.candidate])
+    assert [int(one.state) for one in both.starts] == [0, 1]
+    for one in both.starts:
+        assert one.gain.cost == both.chosen.gain.cost
+        assert one.verdict == ("switch" if one.gain.bound(both.confidence_level) > 0 else "keep")
+    # Both starts weigh the same: the gain from both is the mean of the gains from each.
+    apart = np.mean([one.gain.differences for one in both.starts], axis=0)
+    np.testing.assert_allclose(apart, both.chosen.gain.differences, rtol=1e-4, atol=1e-4)
+    assert [entry["state"] for entry in both.as_json()["starts"]] == [0, 1]
+    assert not found(CHEAP).starts
+
+
+def test_an_uncertain_price_widens_the_interval_and_can_undecide() -> None:
+    known, vague = (
+        ask(config=judged_alone(), candidates=[found(CHEAP).chosen.candidate], weight=weight)
+        for weight in (5.0, {"mean": 5.0, "sd": 100.0})
+    )
+    assert vague.chosen.cost.total == known.chosen.cost.total
+    moved = known.chosen.cost.learning_mass
+    assert vague.chosen.gain.cost_error == pytest.approx(
+        math.hypot(known.chosen.gain.cost_error, 100.0 * moved)
+    )
+    assert vague.net_gain.low < known.net_gain.low
+    assert (known.verdict, vague.verdict) == ("switch", "undecided")
+    assert vague.as_json()["cost_model"]["weight_errors"] == [100.0, 0.0]
+
+
+def test_the_evidence_is_gathered_and_kept(tmp_path: Path) -> None:
+    advice = found(CHEAP)
+    evidence = advice.evidence
+    np.testing.assert_allclose(evidence.returns, log_of().returns(DISCOUNT))
+    assert evidence.old_members.mean() == pytest.approx(advice.fitted_old_value.mean, rel=1e-6)
+    assert evidence.curve_names == ("learned-0.02",)
+    assert evidence.curves.shape == (1, CONFIG.learner.epochs)
+    assert len(evidence.state_gains) == len(evidence.state_names)
+    # The new policy is better: where it gains most, its first action is an advantage.
+    assert evidence.state_gains.max() > 0
+    advice.save(tmp_path)
+    np.testing.assert_array_equal(read_evidence(tmp_path).curves, evidence.curves)
+    assert "Where the change happens" in (tmp_path / "report.html").read_text(encoding="utf-8")

@@ -10,7 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from nacre.costs.family import CostBreakdown
+import numpy as np
+from numpy.typing import NDArray
+
+from nacre.costs.breakdown import CostBreakdown
 from nacre.decision.break_even import BreakEven
 from nacre.decision.gain import Gain
 from nacre.decision.verdict import Judgement, Verdict
@@ -23,7 +26,8 @@ from nacre.policies.onnx_graph import build_onnx
 from nacre.policies.policy import Policy
 from nacre.policies.safetensors_file import describe_policy, dump_safetensors
 from nacre.policies.writing import write_card, write_predictor, write_whole
-from nacre.report import write_report
+from nacre.report import Evidence, write_evidence, write_report
+from nacre.report.evidence import FILE_NAME as EVIDENCE_FILE
 
 FORMAT = 1
 POLICY_FILE = "new.safetensors"
@@ -78,6 +82,7 @@ class Assessment:
             "doubt": finite(self.gain.doubt),
             "pessimistic": finite(self.gain.pessimistic),
             "cost": self.cost.as_json(),
+            "cost_error": finite(self.gain.cost_error),
             "support": {
                 "excess": self.support.excess,
                 "limit": self.support.limit,
@@ -87,6 +92,25 @@ class Assessment:
             "break_even": self.break_even.as_json(),
             "trusted": self.trusted,
             "notes": list(self.notes),
+        }
+
+
+@dataclass(frozen=True)
+class StartVerdict:
+    """The answer if the next episode starts from one certain state."""
+
+    state: NDArray[np.generic]
+    gain: Gain
+    verdict: Verdict
+
+    def as_json(self, confidence: float) -> dict[str, Any]:
+        """Plain numbers for the record."""
+        low, high = self.gain.interval(confidence)
+        return {
+            "state": np.asarray(self.state).tolist(),
+            "verdict": self.verdict,
+            "confidence": self.gain.confidence,
+            "net_gain": {"mean": finite(self.gain.mean), "low": finite(low), "high": finite(high)},
         }
 
 
@@ -107,6 +131,8 @@ class Advice:
     confidence_level: float
     record: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    starts: tuple[StartVerdict, ...] = ()
+    evidence: Evidence = field(default_factory=Evidence)
 
     @property
     def verdict(self) -> Verdict:
@@ -176,11 +202,14 @@ class Advice:
                 "text": self.behaviour.describe(),
             },
             "notes": list(self.notes),
+            "starts": [one.as_json(self.confidence_level) for one in self.starts],
             **self.record,
         }
 
     def save(self, folder: str | Path) -> Path:
-        """Write `decision.json`, `report.html` and `policy/`, each file whole or not at all.
+        """Write `decision.json`, `evidence.npz`, `report.html` and `policy/`.
+
+        Each file is written whole or not at all.
 
         Returns:
             The folder.
@@ -211,7 +240,8 @@ class Advice:
         write_card(places / "README.md", self._card(document, files))
         text = json.dumps(document, indent=2, allow_nan=False) + "\n"
         write_whole(folder / "decision.json", text.encode())
-        write_report(document, folder / "report.html")
+        write_evidence(self.evidence, folder / EVIDENCE_FILE)
+        write_report(document, folder / "report.html", evidence=self.evidence)
         return folder
 
     def _card(self, document: Mapping[str, Any], files: Mapping[str, str]) -> Card:

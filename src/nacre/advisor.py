@@ -3,46 +3,33 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-import jax
 import numpy as np
 from jaxtyping import ArrayLike
-from scipy import special
 
-from nacre.advice import Advice, Assessment, Estimate
+from nacre.advice import Advice, StartVerdict
 from nacre.advice_config import AdviceConfig, suggest_config
 from nacre.costs.description import describe_cost
-from nacre.costs.family import CostBreakdown, SwitchingCost, check_same_spaces
-from nacre.decision.break_even import Price, find_break_even, find_price
-from nacre.decision.gain import Gain
-from nacre.decision.rule import decide
-from nacre.decision.verdict import Judgement, judge
+from nacre.costs.family import SwitchingCost, check_same_spaces
+from nacre.court import Court, Judged
+from nacre.decision.ruling import Circumstances, reach_verdict
 from nacre.errors import InputError
 from nacre.evaluation.behaviour import Behaviour, examine_behaviour
-from nacre.evaluation.critics import Critics
-from nacre.evaluation.fitted import (
-    EpochReport,
-    Evaluation,
-    EvaluationConfig,
-    as_rows,
-    evaluate_policy,
-    read_values,
-)
-from nacre.evaluation.returns import value_from_returns
-from nacre.evaluation.support import Support, examine_support
+from nacre.evaluation.fitted import Evaluation, as_rows
 from nacre.learning.progress import Reporter, Silent, Tick
 from nacre.learning.proposals import Candidate, calm_policy
-from nacre.learning.run import check_fit, learn
+from nacre.learning.run import Learned, check_fit, learn
 from nacre.log import Log
 from nacre.policies.files import fingerprint
 from nacre.policies.policy import Policy
+from nacre.report import Evidence, examine_change
 from nacre.versions import find_versions
 
 LEAST_EPISODES = 4
+MOST_STARTS = 100
+"""Of more start states than this, no verdict is given for each."""
 
 
 def advise(
@@ -81,24 +68,32 @@ def advise(
     behaviour = examine_behaviour(log, old_policy)
     learning_log, judging_log = log.split(config.learning_share, seed=seed)
     rows = np.asarray(as_rows(log.starts if start is None else start, old_policy.signature))
-    proposed = [
-        *candidates,
-        *_calm(old_policy, config),
-        *_learn(learning_log, old_policy, cost, rows, config, seed, report),
-    ]
+    learned = _learn(learning_log, old_policy, cost, rows, config, seed, report)
+    proposed = [*candidates, *_calm(old_policy, config), *_propose(learned)]
     if not proposed:
-        raise InputError("there is no candidate: give one, or let one be learned")
-    court = _Court(judging_log, rows, config, seed, report)
-    old_fitted = court.evaluate(old_policy, "judging the old policy")
-    old_value, doubt = _value_old(log, behaviour, old_policy, old_fitted, court)
-    assessments = []
-    for candidate in proposed:
-        breakdown = cost.evaluate(old_policy, candidate.policy, log, seed=seed)
-        price = find_price(cost, breakdown, old_policy, candidate.policy, log, seed=seed)
-        support = examine_support(log, old_policy, candidate.policy, seed=seed)
-        assessments.append(court.assess(candidate, old_fitted, breakdown, price, support, doubt))
-    fitted_old = court.describe(old_fitted)
-    judgement = _decide(assessments, fitted_old, behaviour, config, log.n_episodes)
+        proposed = [Candidate("unchanged", old_policy, "the old policy; nothing else was found")]
+    court = Court(judging_log, rows, config, seed, report)
+    old = court.evaluate(old_policy, "judging the old policy")
+    old_value, doubt = court.value_old(log, behaviour, old_policy, old)
+    judged = [court.assess(candidate, old_policy, old, cost, log, doubt) for candidate in proposed]
+    assessments = tuple(one.assessment for one in judged)
+    circumstances = Circumstances(
+        config.confidence,
+        log.n_episodes,
+        court.describe(old).mean,
+        config.rule,
+        behaviour.on_policy,
+        behaviour.describe(),
+    )
+    judgement = reach_verdict(
+        [one.gain for one in assessments],
+        [one.value.mean for one in assessments],
+        [one.trusted for one in assessments],
+        circumstances,
+    )
+    chosen = judged[judgement.chosen]
+    starts = [] if start is None else _judge_starts(court, chosen, old_policy, old, circumstances)
+    evidence = _gather(court, chosen, old_policy, old, cost, log, behaviour, learned)
     record = {
         "log": {
             "sha256": log.fingerprint(),
@@ -115,14 +110,16 @@ def advise(
     }
     return Advice(
         judgement,
-        tuple(assessments),
+        assessments,
         old_policy,
         old_value,
-        fitted_old,
+        court.describe(old),
         behaviour,
         config.confidence,
         record,
         (behaviour.describe(),),
+        tuple(starts),
+        evidence,
     )
 
 
@@ -160,16 +157,14 @@ def _learn(
     config: AdviceConfig,
     seed: int,
     report: Reporter,
-) -> list[Candidate]:
-    """One candidate for each behaviour weight; those that break down are not proposed."""
-    found = []
+) -> dict[float, Learned]:
+    """What Net Actor-Critic finds, for each behaviour weight."""
+    found = {}
     old_value = float(np.mean(log.returns(config.learner.discount)))
     for index, weight in enumerate(config.behaviour_weights):
         actor = dataclasses.replace(config.learner.actor, behaviour_weight=weight)
-        learner = dataclasses.replace(config.learner, actor=actor)
-        name = f"learned-{weight:g}"
 
-        def renamed(tick: Tick, name: str = name) -> None:
+        def renamed(tick: Tick, name: str = _name(weight)) -> None:
             report(dataclasses.replace(tick, stage=f"learning {name}"))
 
         learned = learn(
@@ -177,186 +172,81 @@ def _learn(
             old_policy,
             cost,
             start,
-            learner,
+            dataclasses.replace(config.learner, actor=actor),
             old_value=old_value,
             seed=seed + index,
             reporter=renamed,
         )
         if not learned.complete:
             raise KeyboardInterrupt
-        if learned.healthy:
-            origin = f"Net Actor-Critic with behaviour weight {weight:g}"
-            found.append(Candidate(name, learned.policy, origin))
+        found[weight] = learned
     return found
 
 
-@dataclass(frozen=True)
-class _Court:
-    """Held-out episodes and the fresh critics that judge by them."""
-
-    log: Log
-    start: np.ndarray
-    config: AdviceConfig
-    seed: int
-    report: Reporter
-
-    def evaluate(
-        self, policy: Policy, stage: str, config: EvaluationConfig | None = None
-    ) -> Evaluation:
-        """The same networks, batches and resampled episodes for every policy."""
-
-        def heard(epoch: EpochReport) -> None:
-            self.report(
-                Tick(stage, epoch.epoch, epoch.epochs, epoch.steps, epoch.loss, epoch.value)
-            )
-
-        return evaluate_policy(
-            policy,
-            self.log,
-            self.start,
-            config or self.config.judges,
-            discount=self.config.learner.discount,
-            seed=self.seed,
-            on_epoch=heard,
-        )
-
-    def assess(
-        self,
-        candidate: Candidate,
-        old: Evaluation,
-        cost: CostBreakdown,
-        price: Price,
-        support: Support,
-        doubt: float,
-    ) -> Assessment:
-        """What the critics say of a candidate, compared with the old policy."""
-        new = self.evaluate(candidate.policy, f"judging {candidate.name}")
-        healthy = new.healthy and old.healthy
-        notes = []
-        pessimistic = None
-        if not support.supported:
-            notes.append(
-                "leaves the actions that the log holds: judged by the worst of the critics"
-            )
-            worst = self.evaluate(candidate.policy, f"doubting {candidate.name}", self._worst())
-            healthy = healthy and worst.healthy
-            pessimistic = worst.value - float(np.mean(old.per_critic))
-        gain = Gain(
-            np.asarray(new.per_critic, float) - np.asarray(old.per_critic, float),
-            cost.total,
-            cost.standard_error,
-            doubt,
-            pessimistic,
-            self.config.spread_scale,
-        )
-        return Assessment(
-            candidate,
-            self.describe(new),
-            gain,
-            cost,
-            support,
-            find_break_even(gain, price, self.config.confidence),
-            healthy,
-            tuple(notes),
-        )
-
-    def _worst(self) -> EvaluationConfig:
-        """The same critics with the minimum over the ensemble in the backup."""
-        critics = dataclasses.replace(self.config.judges.critics, backup="min")
-        return dataclasses.replace(self.config.judges, critics=critics)
-
-    def read(self, policy: Policy, critics: Critics, start: np.ndarray) -> np.ndarray:
-        """(K,) what critics say of a policy at other states than the start."""
-        rows = as_rows(start, policy.signature)
-        return np.asarray(
-            read_values(self.config.judges, critics, policy, rows, jax.random.key(self.seed))[1],
-            float,
-        )
-
-    def spread(self, values: np.ndarray) -> float:
-        """Standard deviation of the members, calibrated."""
-        return float(np.std(values, ddof=1)) * self.config.spread_scale
-
-    def reach(self, values: np.ndarray) -> float:
-        """Half of the interval by the members' spread."""
-        place = float(special.stdtrit(len(values) - 1, (1 + self.config.confidence) / 2))
-        return place * self.spread(values)
-
-    def describe(self, evaluation: Evaluation) -> Estimate:
-        """Mean and interval by the members' spread."""
-        values = np.asarray(evaluation.per_critic, float)
-        mean, half = float(values.mean()), self.reach(values)
-        return Estimate(mean, mean - half, mean + half, "fitted")
+def _name(weight: float) -> str:
+    return f"learned-{weight:g}"
 
 
-def _value_old(
-    log: Log, behaviour: Behaviour, old_policy: Policy, fitted: Evaluation, court: _Court
-) -> tuple[Estimate, float]:
-    """The old policy's value and how far the critics miss it.
-
-    From the returns of its own episodes where the log is on-policy, else as fitted. Returns are
-    those from the log's own starts: there the critics are compared with them, and from there to
-    another start, if one is given, it is their difference that is added.
-    """
-    if not behaviour.on_policy:
-        return court.describe(fitted), 0.0
-    own = log if behaviour.own.all() else log.select(np.flatnonzero(behaviour.own))
-    config = court.config
-    returns = value_from_returns(
-        own, config.learner.discount, confidence=config.confidence, seed=court.seed
-    )
-    there = np.asarray(fitted.per_critic, float)
-    here, method = there, "returns of the log"
-    if not _start_alike(court.start, own.starts):
-        here = court.read(old_policy, fitted.critics, own.starts)
-        method = "returns of the log, moved to the start by critics"
-    mean, reach = returns.mean + float(np.mean(there - here)), court.reach(there - here)
-    estimate = Estimate(
-        mean,
-        mean - float(np.hypot(returns.mean - returns.low, reach)),
-        mean + float(np.hypot(returns.high - returns.mean, reach)),
-        method,
-    )
-    chance = 2.0 * float(np.hypot(court.spread(here), returns.standard_error))
-    missed = abs(float(np.mean(here)) - returns.mean) - chance
-    return estimate, math.inf if math.isnan(missed) else max(0.0, missed)
+def _propose(learned: dict[float, Learned]) -> list[Candidate]:
+    """What was learned, but for what broke down on the way."""
+    return [
+        Candidate(_name(weight), one.policy, f"Net Actor-Critic with behaviour weight {weight:g}")
+        for weight, one in learned.items()
+        if one.healthy
+    ]
 
 
-def _start_alike(start: np.ndarray, starts: np.ndarray) -> bool:
-    """Whether a start is that of a log's episodes: the same states, as often."""
-    found = [np.unique(rows, axis=0, return_counts=True) for rows in (start, starts)]
-    (states, counts), (others, times) = found
-    return np.array_equal(states, others) and np.allclose(counts / len(start), times / len(starts))
+def _judge_starts(
+    court: Court,
+    chosen: Judged,
+    old_policy: Policy,
+    old: Evaluation,
+    circumstances: Circumstances,
+) -> list[StartVerdict]:
+    """The verdict for each of several start states: what pays from one may not from another."""
+    states = np.unique(court.start, axis=0)
+    if not 1 < len(states) <= MOST_STARTS:
+        return []
+    found = []
+    for state in states:
+        gain = court.gain_at(state, chosen, old_policy, old)
+        known = float(np.mean(court.read(old_policy, old.critics, state)))
+        here = dataclasses.replace(circumstances, old_value=known)
+        values = [known + gain.mean + gain.cost]
+        judgement = reach_verdict([gain], values, [chosen.assessment.trusted], here)
+        found.append(StartVerdict(state, gain, judgement.verdict))
+    return found
 
 
-def _decide(
-    assessments: Sequence[Assessment],
-    fitted_old: Estimate,
+def _gather(
+    court: Court,
+    chosen: Judged,
+    old_policy: Policy,
+    old: Evaluation,
+    cost: SwitchingCost,
+    log: Log,
     behaviour: Behaviour,
-    config: AdviceConfig,
-    n_episodes: int,
-) -> Judgement:
-    gains = [one.gain for one in assessments]
-    trusted = [one.trusted for one in assessments]
-    found = judge(gains, confidence=config.confidence, n_episodes=n_episodes, trusted=trusted)
-    if config.rule == "paper":
-        best = max(
-            range(len(gains)),
-            key=lambda i: gains[i].mean if trusted[i] and gains[i].sound else -math.inf,
-        )
-        net = assessments[best].value.mean - gains[best].cost
-        # Both as fitted: what the same critics get wrong of both is no gain.
-        choice = decide(fitted_old.mean, net, trusted=trusted[best])
-        found = Judgement(
-            choice,
-            best,
-            gains[best].confidence,
-            f"point estimates: {net:.4g} after the cost against {fitted_old.mean:.4g}",
-        )
-    if behaviour.on_policy:
-        return found
-    if found.verdict == "switch" and config.rule == "bounds":
-        return dataclasses.replace(
-            found, verdict="undecided", reason=f"a gain is expected, but {behaviour.describe()}"
-        )
-    return dataclasses.replace(found, reason=f"{found.reason}; and {behaviour.describe()}")
+    learned: dict[float, Learned],
+) -> Evidence:
+    """The arrays behind the decision, for the page."""
+    new_policy = chosen.assessment.candidate.policy
+    change = examine_change(
+        old_policy,
+        new_policy,
+        cost,
+        log,
+        advantage=court.advantage(new_policy, old_policy, old),
+        seed=court.seed,
+    )
+    histories = [[epoch.net_value for epoch in one.history] for one in learned.values()]
+    curves = np.full((len(histories), max(map(len, histories), default=0)), np.nan)
+    for row, history in zip(curves, histories, strict=True):
+        row[: len(history)] = history
+    return Evidence(
+        returns=np.asarray(log.returns(court.config.learner.discount), float)[behaviour.own],
+        old_members=old.per_critic,
+        curve_names=tuple(_name(weight) for weight in learned),
+        curves=curves,
+        stop_reasons=tuple(one.stop_reason for one in learned.values()),
+        **change.as_fields(),
+    )

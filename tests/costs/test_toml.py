@@ -304,6 +304,16 @@ WRONG = {
 }
 
 
+WRONG |= {
+    PLAIN.replace("learning_weight = 5.0", given): f"{given}: {expected}"
+    for given, expected in {
+        "learning_weight = [8, 3]": "the range goes from high to low",
+        "learning_weight = [1, 2, 3]": "give a number, a range [low, high], or {",
+        "learning_weight = [-1, 2]": "a price must be finite and not negative",
+    }.items()
+}
+
+
 @pytest.mark.parametrize("text", WRONG, ids=range(len(WRONG)))
 def test_each_problem_is_one_line_with_key_value_and_expectation(text: str) -> None:
     assert problem_of(text).startswith(WRONG[text])

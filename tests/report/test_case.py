@@ -166,11 +166,10 @@ def test_other_links_cannot_be_repriced(document: dict[str, Any], model: dict[st
     assert not _case(document).linear
 
 
-def test_episodes_that_judge_are_those_not_learned_from(document: dict[str, Any]) -> None:
+def test_further_episodes_are_counted_from_the_whole_log(document: dict[str, Any]) -> None:
+    """As advice does: of what is collected, a part will again be learned from."""
     document["log"]["episodes"] = 25
-    document["config"]["learning_share"] = 0.5
-    # Python rounds 12.5 to 12, as the split does.
-    assert _case(document).n_episodes == 13
+    assert _case(document).n_episodes == 25
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,8 @@ FULL = Evidence(
     old_actions=np.asarray([[0.2, 0.8]]),
     new_actions=np.asarray([[0.9, 0.1]]),
     concentration=np.linspace(0, 1, 21),
+    state_gains=np.asarray([1.5]),
+    gain_concentration=np.linspace(0, 1, 21) ** 0.5,
 )
 
 
@@ -91,9 +93,12 @@ def test_everything_is_drawn_of_everything() -> None:
     assert str(drawn.returns).count("point new") == 2
     assert str(drawn.curves).count("<polyline") == 2
     assert drawn.stop_reasons == [("a", "enough"), ("b", "worse")]
-    assert [(name, cost) for name, cost, _ in drawn.states] == [("one", "0.5")]
+    assert [(name, facts) for name, facts, _ in drawn.states] == [("one", "cost 0.5, gain 1.5")]
     assert "90\u00a0%" in drawn.states[0][2]
-    assert drawn.concentration == "The dearest tenth of the states bears 10\u00a0% of the cost."
+    assert drawn.concentration == (
+        "The dearest tenth of the states bears 10\u00a0% of the cost. The tenth that gains most "
+        "brings 32\u00a0% of what first actions gain."
+    )
 
 
 def test_constant_returns_and_lost_curves_can_be_drawn() -> None:

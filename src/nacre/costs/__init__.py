@@ -1,17 +1,12 @@
 """What a switch costs: groups of actions, statewise costs and the family they span."""
 
 from nacre.costs import groups
+from nacre.costs.breakdown import CostBreakdown
 from nacre.costs.description import describe_cost
-from nacre.costs.family import (
-    CostBreakdown,
-    GeneralTransportCost,
-    GlobalCost,
-    LocalCost,
-    SwitchingCost,
-    TransportCost,
-)
+from nacre.costs.family import SwitchingCost
 from nacre.costs.groups import ActionGroups, Boxes, IndexSets
 from nacre.costs.importance import Rule, RuleImportance, StateImportance, TableImportance
+from nacre.costs.kinds import GeneralTransportCost, GlobalCost, LocalCost, TransportCost
 from nacre.costs.measures import (
     FiniteStates,
     LogStates,

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from nacre.costs import groups as action_groups
-from nacre.costs.family import SwitchingCost, _ScaledPositive
+from nacre.costs.family import SwitchingCost
 from nacre.costs.groups import ActionGroups, Boxes, IndexSets
 from nacre.costs.importance import RuleImportance, TableImportance
+from nacre.costs.kinds import ScaledPositive
 from nacre.costs.measures import (
     FiniteStates,
     LogStates,
@@ -39,6 +40,8 @@ def describe_cost(cost: SwitchingCost) -> dict[str, Any]:
         form |= {"kind": "difference", "tolerance": float(cost.statewise.tolerance)}
     else:
         form["transaction_weight"] = float(cost.transaction_weight)
+        if any(cost.weight_errors):
+            form["weight_errors"] = [float(error) for error in cost.weight_errors]
     form["link"] = cost.link if isinstance(cost.link, str) else name_of(cost.link)
     if isinstance(cost.statewise, Transport):
         form |= {"kind": "transport", "groups": describe_groups(cost.statewise.groups)}
@@ -120,7 +123,7 @@ def _describe_short(cost: SwitchingCost) -> dict[str, Any] | None:
         return {"kind": "local", "weight": float(cost.learning_weight)}
     if cost.learning_weight == 1.0 and cost.link == "positive":
         return {"kind": "global", "weight": 1.0}
-    if cost.learning_weight == 1.0 and isinstance(cost.link, _ScaledPositive):
+    if cost.learning_weight == 1.0 and isinstance(cost.link, ScaledPositive):
         return {"kind": "global", "weight": float(cost.link.weight)}
     return None
 

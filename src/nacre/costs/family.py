@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -14,19 +14,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray
 
+from nacre.costs.breakdown import CostBreakdown
 from nacre.costs.fit import check_log_fits, check_states_fit
-from nacre.costs.groups import ActionGroups
 from nacre.costs.importance import StateImportance
-from nacre.costs.measures import FiniteStates, LogStates, StateMeasure, StateSample, read_rows
-from nacre.costs.statewise import (
-    Comparison,
-    Difference,
-    GeneralTransport,
-    GroundCost,
-    StatewiseCost,
-    Transport,
-    freeze_ground,
-)
+from nacre.costs.measures import LogStates, StateMeasure, StateSample, read_rows
+from nacre.costs.statewise import Comparison, StatewiseCost
+from nacre.costs.weights import read_price
 from nacre.errors import InputError
 from nacre.log import Log
 from nacre.policies.policy import Policy, describe_space
@@ -42,50 +35,6 @@ CHUNK = 4096
 CELLS = 2**22
 
 
-@dataclass(frozen=True, eq=False)
-class CostBreakdown:
-    """The price of a switch and where it comes from.
-
-    `learning` and `transaction` are the averages of the two terms times c_l and c_t; the total is
-    their sum, or the link of it. Everything averaged, and `per_state`, is weighted with the states'
-    importance; `flows` go from the group of the row to that of the column. `standard_error` is the
-    Monte-Carlo error of the total, from drawn states and actions; NaN if just one state was drawn.
-    """
-
-    total: float
-    learning: float
-    transaction: float
-    learning_mass: float
-    transaction_mass: float
-    flows: np.ndarray
-    group_names: tuple[str, ...]
-    per_state: np.ndarray
-    standard_error: float
-    n_states: int
-
-    def __repr__(self) -> str:
-        error = f" ± {self.standard_error:.3g}" if self.standard_error else ""
-        return (
-            f"CostBreakdown(total={self.total:.6g}{error}, learning={self.learning:.6g}, "
-            f"transaction={self.transaction:.6g}, moved mass={self.learning_mass:.4g}, "
-            f"states={self.n_states})"
-        )
-
-    def as_json(self) -> dict[str, Any]:
-        """Plain numbers for a decision record; the per-state costs are left out."""
-        return {
-            "total": self.total,
-            "learning": self.learning,
-            "transaction": self.transaction,
-            "learning_mass": self.learning_mass,
-            "transaction_mass": self.transaction_mass,
-            "standard_error": None if math.isnan(self.standard_error) else self.standard_error,
-            "n_states": self.n_states,
-            "groups": list(self.group_names),
-            "flows": self.flows.tolist(),
-        }
-
-
 @dataclass(frozen=True)
 class SwitchingCost:
     """One member of the family; made by `TransportCost` and its siblings.
@@ -97,6 +46,8 @@ class SwitchingCost:
         state_measure: μ, the states to average over.
         importance: f, the weight of a state; takes a batch of states, 1 where absent.
         link: σ, applied to the average.
+        weight_errors: Standard deviations of what is believed of c_l and c_t; the weights are then
+            means. They widen the interval of a net gain, and change no price.
     """
 
     statewise: StatewiseCost
@@ -105,14 +56,22 @@ class SwitchingCost:
     state_measure: StateMeasure = field(default_factory=LogStates)
     importance: Importance | None = None
     link: Link = "identity"
+    weight_errors: tuple[float, float] = (0.0, 0.0)
 
     def __post_init__(self) -> None:
         problems: list[str] = []
         for name in ("learning_weight", "transaction_weight"):
             try:
-                object.__setattr__(self, name, _read_price(name, getattr(self, name)))
+                object.__setattr__(self, name, read_price(name, getattr(self, name)))
             except InputError as error:
                 problems += error.problems
+        if not (
+            len(self.weight_errors) == 2
+            and all(math.isfinite(error) and error >= 0 for error in self.weight_errors)
+        ):
+            problems.append(
+                f"weight_errors = {self.weight_errors!s:.60}: give two numbers, not negative"
+            )
         if not problems and self.learning_weight < self.transaction_weight:
             problems.append(
                 f"learning_weight = {self.learning_weight:g} is below transaction_weight = "
@@ -257,76 +216,6 @@ class SwitchingCost:
         )
 
 
-def TransportCost(  # noqa: N802 - reads as the class it configures
-    learning_weight: float,
-    transaction_weight: float = 0.0,
-    groups: ActionGroups | None = None,
-    *,
-    state_measure: StateMeasure | None = None,
-    importance: Importance | None = None,
-    link: Link = "identity",
-) -> SwitchingCost:
-    """The transport switching cost of the paper's main text, with any number of groups."""
-    if groups is None:
-        raise InputError("a transport cost needs groups of actions, e.g. nacre.groups.sign(0)")
-    return SwitchingCost(
-        Transport(groups),
-        learning_weight,
-        transaction_weight,
-        state_measure or LogStates(),
-        importance,
-        link,
-    )
-
-
-def GeneralTransportCost(  # noqa: N802
-    learning_weight: float,
-    transaction_weight: float = 0.0,
-    groups: ActionGroups | None = None,
-    *,
-    learning_ground: str | Sequence[Sequence[float]] | GroundCost = "l2",
-    transaction_ground: str | Sequence[Sequence[float]] | GroundCost = "l2",
-    plan: Literal["independent", "optimal"] = "independent",
-    n_samples: int = 16,
-    state_measure: StateMeasure | None = None,
-    importance: Importance | None = None,
-    link: Link = "identity",
-) -> SwitchingCost:
-    """The transport cost of the paper's appendix, with ground costs between actions."""
-    if groups is None:
-        raise InputError("a transport cost needs groups of actions, e.g. nacre.groups.sign(0)")
-    learning_ground = freeze_ground("learning_ground", learning_ground)
-    transaction_ground = freeze_ground("transaction_ground", transaction_ground)
-    return SwitchingCost(
-        GeneralTransport(groups, learning_ground, transaction_ground, plan, n_samples),
-        learning_weight,
-        transaction_weight,
-        state_measure or LogStates(),
-        importance,
-        link,
-    )
-
-
-def LocalCost(weight: float = 1.0) -> SwitchingCost:  # noqa: N802
-    """Number of states at which the policies differ (Table "CoveredSC")."""
-    return SwitchingCost(Difference(), weight, state_measure=FiniteStates(), link="times_states")
-
-
-def GlobalCost(weight: float = 1.0) -> SwitchingCost:  # noqa: N802
-    """`weight` if the policies differ anywhere, else 0 (Table "CoveredSC")."""
-    weight = _read_price("weight", weight)
-    link: Link = "positive" if weight == 1.0 else _ScaledPositive(weight)
-    return SwitchingCost(Difference(), 1.0, state_measure=FiniteStates(), link=link)
-
-
-@dataclass(frozen=True)
-class _ScaledPositive:
-    weight: float
-
-    def __call__(self, x: Array) -> Array:
-        return jnp.where(x > 0, self.weight, 0.0)
-
-
 def check_same_spaces(old_policy: Policy, new_policy: Policy) -> None:
     """Raise `InputError` if two policies do not act between the same spaces."""
     problems = []
@@ -341,16 +230,6 @@ def check_same_spaces(old_policy: Policy, new_policy: Policy) -> None:
             )
     if problems:
         raise InputError(problems)
-
-
-def _read_price(name: str, value: float) -> float:
-    try:
-        price = math.nan if isinstance(value, str) else float(value)
-    except TypeError:
-        price = math.nan
-    if not (math.isfinite(price) and price >= 0):
-        raise InputError(f"{name} = {value!s:.60}: a price must be finite and not negative")
-    return price
 
 
 def _weigh(importance: Importance | None, states: Array, shape: tuple[int, ...]) -> Array:

@@ -7,15 +7,27 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args
 
 from pydantic import Discriminator, Field
 
-from nacre.costs.family import (
+from nacre.costs.family import SwitchingCost
+from nacre.costs.kinds import (
     GeneralTransportCost,
     GlobalCost,
     LocalCost,
-    SwitchingCost,
     TransportCost,
+    WeightLike,
+    read_weights,
 )
 from nacre.costs.statewise import Difference
-from nacre.costs.tables import Form, Groups, ImportanceForm, LogForm, PlanForm, States, Weight
+from nacre.costs.tables import (
+    Form,
+    Groups,
+    ImportanceForm,
+    LogForm,
+    PlanForm,
+    Price,
+    States,
+    Weight,
+)
+from nacre.costs.weights import Weight as Believed
 from nacre.errors import InputError
 
 Link: TypeAlias = Literal["identity", "times_states", "positive"]
@@ -40,17 +52,30 @@ class AveragedForm(Form):
 class MassForm(AveragedForm):
     """What both transport costs have."""
 
-    learning_weight: float
-    transaction_weight: float = 0.0
+    learning_weight: Price
+    transaction_weight: Price = 0.0
+    weight_errors: Annotated[list[Weight], Field(min_length=2, max_length=2)] = Field(
+        default_factory=lambda: [0.0, 0.0]
+    )
     groups: Groups
+
+    def weights(self) -> tuple[WeightLike, WeightLike]:
+        """Both weights, with what is believed of them wherever that is said."""
+        learning, transaction = (
+            Believed(one, error) if isinstance(one, float) else one
+            for one, error in zip(
+                (self.learning_weight, self.transaction_weight), self.weight_errors, strict=True
+            )
+        )
+        return learning, transaction
 
     def parts(self) -> dict[str, Any]:
         """Groups, state measure and importance; the weights are checked along with them."""
-        weights = self.learning_weight, self.transaction_weight
-        return build_all(
-            {"": lambda: SwitchingCost(Difference(), *weights), "groups": self.groups.build}
-            | self.outer()
-        )
+
+        def check() -> SwitchingCost:
+            return SwitchingCost(Difference(), *read_weights(*self.weights())[0])
+
+        return build_all({"": check, "groups": self.groups.build} | self.outer())
 
 
 class TransportForm(MassForm):
@@ -62,8 +87,7 @@ class TransportForm(MassForm):
         """The cost."""
         parts = self.parts()
         return TransportCost(
-            self.learning_weight,
-            self.transaction_weight,
+            *self.weights(),
             parts["groups"],
             state_measure=parts["states"],
             importance=parts["importance"],
@@ -83,8 +107,7 @@ class GeneralForm(MassForm):
         cost: SwitchingCost = build_all(
             {
                 "plan": lambda: GeneralTransportCost(
-                    self.learning_weight,
-                    self.transaction_weight,
+                    *self.weights(),
                     parts["groups"],
                     learning_ground=plan.learning_ground,
                     transaction_ground=plan.transaction_ground,

@@ -3,19 +3,36 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Literal, TypeAlias
+from collections.abc import Callable
+from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, WrapValidator
+from pydantic_core import PydanticCustomError
 
 from nacre.costs import groups as action_groups
 from nacre.costs.groups import ActionGroups
 from nacre.costs.importance import Rule, RuleImportance, StateImportance, TableImportance
 from nacre.costs.measures import FiniteStates, LogStates, StateMeasure, UniformBox, WeightedStates
+from nacre.costs.weights import read_weight
 from nacre.errors import InputError
 
 Coordinate: TypeAlias = Annotated[int, Field(ge=0)]
 Weight: TypeAlias = Annotated[float, Field(ge=0)]
+
+
+def _read_price(value: Any, read_number: Callable[[Any], Any]) -> Any:
+    """A number as ever; a range or a distribution as what is believed of the price."""
+    if not isinstance(value, list | dict):
+        return read_number(value)
+    try:
+        return read_weight("it", value)
+    except InputError as error:
+        text = error.problems[0].rpartition(": ")[2]
+        raise PydanticCustomError("price", "{text}", {"text": text}) from None
+
+
+Price: TypeAlias = Annotated[float, WrapValidator(_read_price)]
 Count: TypeAlias = Annotated[int, Field(ge=1)]
 Bound: TypeAlias = Annotated[float, Field(allow_inf_nan=True)]
 

@@ -65,6 +65,8 @@ def describe_problem(detail: ErrorDetails) -> str:
     if kind == "literal_error":
         choices = re.findall(r"'([^']*)'", context["expected"])
         return f"{place} = {_expect_one_of(detail['input'], choices)}"
+    if kind == "price":
+        return f"{place} = {show(detail['input'])}: {detail['msg']}"
     return f"{place} = {show(detail['input'])}: expected {_expected(detail)}"
 
 

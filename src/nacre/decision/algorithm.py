@@ -10,7 +10,8 @@ from typing import Any
 import jax
 from jaxtyping import ArrayLike
 
-from nacre.costs.family import CostBreakdown, SwitchingCost
+from nacre.costs.breakdown import CostBreakdown
+from nacre.costs.family import SwitchingCost
 from nacre.costs.measures import UniformBox
 from nacre.decision.rule import Choice, decide
 from nacre.evaluation.fitted import (

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from scipy import optimize
 
-from nacre.costs.family import CostBreakdown, SwitchingCost
+from nacre.costs.breakdown import CostBreakdown
+from nacre.costs.family import SwitchingCost
 from nacre.costs.statewise import Transport
 from nacre.decision.gain import Gain
 from nacre.log import Log
@@ -35,6 +37,11 @@ class Price:
     transaction_weight: float
     learning_mass: float
     transaction_mass: float
+
+    def error(self, weight_errors: tuple[float, float]) -> float:
+        """What uncertain weights add to the error of the cost; they err on their own."""
+        learning, transaction = weight_errors
+        return math.hypot(learning * self.learning_mass, transaction * self.transaction_mass)
 
     @property
     def total(self) -> float:

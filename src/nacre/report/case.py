@@ -12,8 +12,8 @@ from scipy import optimize
 
 from nacre.decision.break_even import LEAST_MASS, Price, reprice
 from nacre.decision.gain import Gain
-from nacre.decision.rule import decide
-from nacre.decision.verdict import LARGEST_FACTOR, Judgement, judge
+from nacre.decision.ruling import Circumstances, reach_verdict
+from nacre.decision.verdict import LARGEST_FACTOR, Judgement
 from nacre.report.document import CandidateEntry, Decision, read_number
 from nacre.report.text import clean
 
@@ -62,32 +62,15 @@ class Case:
             self.reprice(index, learning_weight, transaction_weight)
             for index in range(len(self.gains))
         ]
-        found = judge(
-            gains,
-            confidence=self.confidence_level,
-            n_episodes=self.n_episodes,
-            trusted=self.trusted,
+        circumstances = Circumstances(
+            self.confidence_level,
+            self.n_episodes,
+            self.old_value,
+            self.rule,
+            self.on_policy,
+            self.behaviour,
         )
-        if self.rule == "paper":
-            return self._compare_points(found, gains)
-        if found.verdict == "switch" and not self.on_policy:
-            return dataclasses.replace(
-                found, verdict="undecided", reason=f"a gain is expected, but {self.behaviour}"
-            )
-        return found
-
-    def _compare_points(self, found: Judgement, gains: list[Gain]) -> Judgement:
-        means = [g.mean if ok else -math.inf for g, ok in zip(gains, self.trusted, strict=True)]
-        best = max(range(len(gains)), key=lambda index: means[index])
-        net = self.new_values[best] - gains[best].cost
-        return dataclasses.replace(
-            found,
-            verdict=decide(self.old_value, net, trusted=self.trusted[best]),
-            chosen=best,
-            confidence=gains[best].confidence,
-            reason=f"point estimates: {net:.4g} after the cost against {self.old_value:.4g}",
-            more_episodes=None,
-        )
+        return reach_verdict(gains, self.new_values, self.trusted, circumstances)
 
     def find_limits(self) -> tuple[Limit, ...]:
         """Of each candidate, the costs up to which it is switched to and hoped for.
@@ -185,9 +168,9 @@ def build_case(decision: Decision) -> Case:
         prices=tuple(_read_price(entry, decision.cost_model) for entry in fitted),
         trusted=tuple(entry.trusted for entry in fitted),
         new_values=tuple(_number(entry.value.mean) for entry in fitted),
-        old_value=_number(decision.old_value.mean),
+        old_value=_number((decision.fitted_old_value or decision.old_value).mean),
         confidence_level=decision.confidence_level,
-        n_episodes=_count_judging(decision),
+        n_episodes=int(read_number(decision.log, "episodes", 0)),
         rule=str(decision.config.get("rule", "bounds")),
         on_policy=behaviour is None or behaviour.on_policy,
         behaviour="" if behaviour is None else behaviour.text,
@@ -209,7 +192,7 @@ def _read_gain(entry: CandidateEntry, scale: float) -> Gain:
     return Gain(
         np.asarray([_number(d) for d in entry.differences], np.float64),
         entry.cost.total,
-        _number(entry.cost.standard_error),
+        _number(entry.cost.standard_error if entry.cost_error is None else entry.cost_error),
         _number(entry.doubt),
         math.nan if lost else entry.pessimistic,
         scale,
@@ -234,13 +217,6 @@ def _read_price(entry: CandidateEntry, model: dict[str, Any]) -> Price:
             factor * cost.transaction / transaction if transaction else 0.0,
         )
     return Price(learning, transaction, *masses)
-
-
-def _count_judging(decision: Decision) -> int:
-    """Episodes that the candidates were judged by: those that they were not learned from."""
-    episodes = int(read_number(decision.log, "episodes", 0))
-    share = read_number(decision.config, "learning_share", 0.5)
-    return episodes - min(max(round(share * episodes), 1), max(episodes - 1, 1))
 
 
 def _number(value: float | None) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,8 @@ from nacre.costs.statewise import Comparison, StatewiseCost
 from nacre.log import Log
 from nacre.policies.distributions.interface import DiscreteDistribution
 from nacre.policies.policy import Policy
+
+Advantage = Callable[[NDArray[np.generic]], NDArray[np.float64]]
 
 N_STATES = 4096
 STEPS = 20
@@ -36,6 +39,8 @@ class Change:
     old_actions: NDArray[np.float64]
     new_actions: NDArray[np.float64]
     concentration: NDArray[np.float64]
+    state_gains: NDArray[np.float64]
+    gain_concentration: NDArray[np.float64]
 
     def as_fields(self) -> dict[str, Any]:
         """Arguments for `Evidence`."""
@@ -43,11 +48,25 @@ class Change:
 
 
 def examine_change(
-    old_policy: Policy, new_policy: Policy, cost: SwitchingCost, log: Log, *, seed: int = 0
+    old_policy: Policy,
+    new_policy: Policy,
+    cost: SwitchingCost,
+    log: Log,
+    *,
+    advantage: Advantage | None = None,
+    seed: int = 0,
 ) -> Change:
-    """Compare both policies at telling states of the log, from the dearest to the cheapest.
+    """Compare both policies at telling states of the log: the dearest, the cheapest, the best.
 
     Actions are told one by one where they are discrete, by their groups where they are vectors.
+
+    Args:
+        old_policy: The policy in force.
+        new_policy: The one proposed.
+        cost: The price of the switch.
+        log: The log whose states are looked at.
+        advantage: What the new policy gains at rows of states; nothing is said of gains without it.
+        seed: Of the states that are drawn.
     """
     rng = np.random.default_rng(seed)
     rows = np.sort(rng.choice(len(log), min(N_STATES, len(log)), replace=False))
@@ -64,22 +83,26 @@ def examine_change(
     )
     costs = np.asarray(cost.statewise_cost(comparison), np.float64) * weights
     order = np.argsort(costs, kind="stable")
-    chosen = [int(order[round(place * (len(order) - 1))]) for place in PLACES.values()]
+    places = {name: int(order[round(at * (len(order) - 1))]) for name, at in PLACES.items()}
+    gains = np.zeros(0)
+    if advantage is not None:
+        gains = np.asarray(advantage(states), np.float64)
+        places["gains most"] = int(np.argmax(np.nan_to_num(gains, nan=-np.inf)))
+    chosen = list(places.values())
     if new_policy.signature.discrete_actions:
         names = tuple(f"action {index}" for index in range(old.shape[-1]))
     else:
         names = cost.statewise.group_names(new_policy.action_space)
     kept = _most_changed(old[chosen], new[chosen])
     return Change(
-        tuple(
-            f"{place}: {_describe_state(states[row])}"
-            for place, row in zip(PLACES, chosen, strict=True)
-        ),
+        tuple(f"{place}: {_describe_state(states[row])}" for place, row in places.items()),
         costs[chosen],
         tuple(names[index] for index in kept),
         old[chosen][:, kept],
         new[chosen][:, kept],
         _concentrate(costs[order[::-1]]),
+        gains[chosen] if gains.size else gains,
+        _concentrate(np.sort(np.maximum(np.nan_to_num(gains), 0.0))[::-1]) if gains.size else gains,
     )
 
 

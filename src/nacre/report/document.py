@@ -90,6 +90,7 @@ class CandidateEntry(_Part):
     doubt: Number = 0.0
     pessimistic: Number = None
     cost: Cost
+    cost_error: Number = None
     support: Support
     break_even: BreakEven = BreakEven()
     trusted: bool
@@ -102,6 +103,15 @@ class BehaviourEntry(_Part):
     on_policy: bool
     share: FiniteFloat
     text: str = ""
+
+
+class StartEntry(_Part):
+    """The answer for one start state."""
+
+    state: Any = None
+    verdict: Verdict
+    confidence: FiniteFloat
+    net_gain: Interval
 
 
 class Decision(_Part):
@@ -122,6 +132,7 @@ class Decision(_Part):
     candidates: Annotated[tuple[CandidateEntry, ...], Field(min_length=1)]
     behaviour: BehaviourEntry | None = None
     notes: tuple[str, ...] = ()
+    starts: tuple[StartEntry, ...] = ()
     log: dict[str, Any] = {}
     policy: dict[str, Any] = {}
     cost_model: dict[str, Any] = {}

@@ -47,6 +47,8 @@ class Evidence:
         new_actions: (M, A) the same under the new one.
         concentration: (P,) share of the whole cost in the dearest states, from none of the states
             to all of them in even steps.
+        state_gains: (M,) what the new policy's first action gains at each telling state.
+        gain_concentration: (P,) share of all such gains in the states that gain most.
     """
 
     returns: Numbers = field(default_factory=_none)
@@ -60,6 +62,8 @@ class Evidence:
     old_actions: Numbers = field(default_factory=_no_rows)
     new_actions: Numbers = field(default_factory=_no_rows)
     concentration: Numbers = field(default_factory=_none)
+    state_gains: Numbers = field(default_factory=_none)
+    gain_concentration: Numbers = field(default_factory=_none)
 
     def __post_init__(self) -> None:
         n_curves, n_states, n_actions = map(
@@ -74,6 +78,8 @@ class Evidence:
             ("old_actions", (n_states, n_actions)),
             ("new_actions", (n_states, n_actions)),
             ("concentration", (None,)),
+            ("state_gains", (n_states,)),
+            ("gain_concentration", (None,)),
         ):
             array = np.asarray(getattr(self, name), np.float64)
             object.__setattr__(self, name, array)

@@ -41,7 +41,7 @@ def draw_evidence(evidence: Evidence, decision: Decision) -> Drawings:
         [_draw_state(evidence, index) for index in range(len(evidence.state_names))]
         if evidence.old_actions.size
         else [],
-        _tell_concentration(evidence),
+        " ".join(_tell_concentrations(evidence)) or None,
     )
 
 
@@ -106,7 +106,7 @@ def _draw_curves(evidence: Evidence, decision: Decision) -> Markup | None:
 
 
 def _draw_state(evidence: Evidence, index: int) -> tuple[str, str, Markup]:
-    """Name, cost and action probabilities of one state, old above new."""
+    """Name, cost and gain, and action probabilities of one state, old above new."""
     row, label = 30.0, 104.0
     parts = []
     for place, name in enumerate(evidence.action_names):
@@ -141,13 +141,25 @@ def _draw_state(evidence: Evidence, index: int) -> tuple[str, str, Markup]:
     chart = picture(
         f"Actions of both policies, {name}", row * len(evidence.action_names) + 4, *parts
     )
-    return name, format_number(float(evidence.state_costs[index])), chart
+    facts = f"cost {format_number(float(evidence.state_costs[index]))}"
+    if evidence.state_gains.size:
+        facts += f", gain {format_number(float(evidence.state_gains[index]))}"
+    return name, facts, chart
 
 
-def _tell_concentration(evidence: Evidence) -> str | None:
-    shares = evidence.concentration
-    if len(shares) < 3 or not np.isfinite(shares).all() or shares[-1] <= 0:
-        return None
-    steps = len(shares) - 1
-    tenth = float(np.interp(0.1 * steps, np.arange(steps + 1), shares))
-    return f"The dearest tenth of the states bears {format_share(tenth)} of the cost."
+def _tell_concentrations(evidence: Evidence) -> list[str]:
+    """How much of the cost, and of the gain, lies in a tenth of the states."""
+    told = []
+    for shares, sentence in (
+        (evidence.concentration, "The dearest tenth of the states bears {} of the cost."),
+        (
+            evidence.gain_concentration,
+            "The tenth that gains most brings {} of what first actions gain.",
+        ),
+    ):
+        if len(shares) < 3 or not np.isfinite(shares).all() or shares[-1] <= 0:
+            continue
+        steps = len(shares) - 1
+        tenth = float(np.interp(0.1 * steps, np.arange(steps + 1), shares))
+        told.append(sentence.format(format_share(tenth)))
+    return told

@@ -1,0 +1,121 @@
+"""The costs of the paper by their names, as members of the family."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from nacre.costs.family import Importance, Link, SwitchingCost
+from nacre.costs.groups import ActionGroups
+from nacre.costs.measures import FiniteStates, LogStates, StateMeasure
+from nacre.costs.statewise import (
+    Difference,
+    GeneralTransport,
+    GroundCost,
+    Transport,
+    freeze_ground,
+)
+from nacre.costs.weights import Weight, read_price, read_weight
+from nacre.errors import InputError
+
+WeightLike = float | Sequence[float] | Mapping[str, float] | Weight
+"""A price, a range of prices, or what is believed of it."""
+
+
+def TransportCost(  # noqa: N802 - reads as the class it configures
+    learning_weight: WeightLike,
+    transaction_weight: WeightLike = 0.0,
+    groups: ActionGroups | None = None,
+    *,
+    state_measure: StateMeasure | None = None,
+    importance: Importance | None = None,
+    link: Link = "identity",
+) -> SwitchingCost:
+    """The transport switching cost of the paper's main text, with any number of groups."""
+    if groups is None:
+        raise InputError("a transport cost needs groups of actions, e.g. nacre.groups.sign(0)")
+    prices, errors = read_weights(learning_weight, transaction_weight)
+    return SwitchingCost(
+        Transport(groups),
+        *prices,
+        state_measure or LogStates(),
+        importance,
+        link,
+        weight_errors=errors,
+    )
+
+
+def GeneralTransportCost(  # noqa: N802
+    learning_weight: WeightLike,
+    transaction_weight: WeightLike = 0.0,
+    groups: ActionGroups | None = None,
+    *,
+    learning_ground: str | Sequence[Sequence[float]] | GroundCost = "l2",
+    transaction_ground: str | Sequence[Sequence[float]] | GroundCost = "l2",
+    plan: Literal["independent", "optimal"] = "independent",
+    n_samples: int = 16,
+    state_measure: StateMeasure | None = None,
+    importance: Importance | None = None,
+    link: Link = "identity",
+) -> SwitchingCost:
+    """The transport cost of the paper's appendix, with ground costs between actions."""
+    if groups is None:
+        raise InputError("a transport cost needs groups of actions, e.g. nacre.groups.sign(0)")
+    learning_ground = freeze_ground("learning_ground", learning_ground)
+    transaction_ground = freeze_ground("transaction_ground", transaction_ground)
+    prices, errors = read_weights(learning_weight, transaction_weight)
+    return SwitchingCost(
+        GeneralTransport(groups, learning_ground, transaction_ground, plan, n_samples),
+        *prices,
+        state_measure or LogStates(),
+        importance,
+        link,
+        weight_errors=errors,
+    )
+
+
+def LocalCost(weight: float = 1.0) -> SwitchingCost:  # noqa: N802
+    """Number of states at which the policies differ (Table "CoveredSC")."""
+    return SwitchingCost(Difference(), weight, state_measure=FiniteStates(), link="times_states")
+
+
+def GlobalCost(weight: float = 1.0) -> SwitchingCost:  # noqa: N802
+    """`weight` if the policies differ anywhere, else 0 (Table "CoveredSC")."""
+    weight = read_price("weight", weight)
+    link: Link = "positive" if weight == 1.0 else ScaledPositive(weight)
+    return SwitchingCost(Difference(), 1.0, state_measure=FiniteStates(), link=link)
+
+
+@dataclass(frozen=True)
+class ScaledPositive:
+    """The link of the global cost: its weight wherever anything differs."""
+
+    weight: float
+
+    def __call__(self, x: Array) -> Array:
+        """The weight, or nothing."""
+        return jnp.where(x > 0, self.weight, 0.0)
+
+
+def read_weights(
+    learning_weight: WeightLike, transaction_weight: WeightLike
+) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Means and standard deviations of both weights; the problems of both together."""
+    found: list[Weight] = []
+    problems: list[str] = []
+    for name, value in (
+        ("learning_weight", learning_weight),
+        ("transaction_weight", transaction_weight),
+    ):
+        try:
+            found.append(read_weight(name, value))
+        except InputError as error:
+            problems += error.problems
+    if problems:
+        raise InputError(problems)
+    first, second = found
+    return (first.mean, second.mean), (first.error, second.error)

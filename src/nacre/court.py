@@ -1,0 +1,268 @@
+"""Held-out episodes and the fresh critics that judge policies by them."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import equinox as eqx
+import jax
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+from numpy.typing import NDArray
+from scipy import special
+
+from nacre.advice import Assessment, Estimate
+from nacre.advice_config import AdviceConfig
+from nacre.costs.family import SwitchingCost
+from nacre.decision.break_even import find_break_even, find_price
+from nacre.decision.gain import Gain
+from nacre.evaluation.behaviour import Behaviour
+from nacre.evaluation.critics import Critics
+from nacre.evaluation.fitted import (
+    EpochReport,
+    Evaluation,
+    EvaluationConfig,
+    as_rows,
+    evaluate_policy,
+    read_values,
+)
+from nacre.evaluation.noise import draw_uniforms
+from nacre.evaluation.returns import value_from_returns
+from nacre.evaluation.support import examine_support
+from nacre.learning.progress import Reporter, Tick
+from nacre.learning.proposals import Candidate
+from nacre.log import Log
+from nacre.policies.policy import Policy
+
+Numbers = NDArray[np.float64]
+
+CHUNK = 512
+N_ACTIONS = 16
+"""Actions drawn at each state where the advantage of vectors of actions is read."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A candidate, what is known of it, and the critics that said so."""
+
+    assessment: Assessment
+    new: Evaluation
+    worst: Evaluation | None = None
+
+
+@dataclass(frozen=True)
+class Court:
+    """The same networks, batches and resampled episodes for every policy.
+
+    Args:
+        log: Episodes that no candidate was learned from.
+        start: (N, …) states that the next episode starts from.
+        config: How advice is found.
+        seed: Everything random follows from it.
+        report: Hears of every epoch.
+    """
+
+    log: Log
+    start: NDArray[np.generic]
+    config: AdviceConfig
+    seed: int
+    report: Reporter
+
+    def evaluate(
+        self, policy: Policy, stage: str, config: EvaluationConfig | None = None
+    ) -> Evaluation:
+        """What fresh critics say of a policy."""
+
+        def heard(epoch: EpochReport) -> None:
+            self.report(
+                Tick(stage, epoch.epoch, epoch.epochs, epoch.steps, epoch.loss, epoch.value)
+            )
+
+        return evaluate_policy(
+            policy,
+            self.log,
+            self.start,
+            config or self.config.judges,
+            discount=self.config.learner.discount,
+            seed=self.seed,
+            on_epoch=heard,
+        )
+
+    def assess(
+        self,
+        candidate: Candidate,
+        old_policy: Policy,
+        old: Evaluation,
+        cost: SwitchingCost,
+        log: Log,
+        doubt: float,
+    ) -> Judged:
+        """What a candidate adds to the old policy and what the switch costs.
+
+        Args:
+            candidate: The policy proposed.
+            old_policy: The policy in force.
+            old: What the critics say of it.
+            cost: The price of leaving it.
+            log: The whole log: the cost and the support need no held-out part.
+            doubt: How far the critics miss the old policy's returns.
+        """
+        breakdown = cost.evaluate(old_policy, candidate.policy, log, seed=self.seed)
+        price = find_price(cost, breakdown, old_policy, candidate.policy, log, seed=self.seed)
+        support = examine_support(log, old_policy, candidate.policy, seed=self.seed)
+        new = self.evaluate(candidate.policy, f"judging {candidate.name}")
+        healthy, worst, notes = new.healthy and old.healthy, None, []
+        if not support.supported:
+            notes.append(
+                "leaves the actions that the log holds: judged by the worst of the critics"
+            )
+            worst = self.evaluate(candidate.policy, f"doubting {candidate.name}", self._worst())
+            healthy = healthy and worst.healthy
+        gain = Gain(
+            _differences(new.per_critic, old.per_critic),
+            breakdown.total,
+            math.hypot(breakdown.standard_error, price.error(cost.weight_errors)),
+            doubt,
+            None if worst is None else worst.value - float(np.mean(old.per_critic)),
+            self.config.spread_scale,
+        )
+        return Judged(
+            Assessment(
+                candidate,
+                self.describe(new),
+                gain,
+                breakdown,
+                support,
+                find_break_even(gain, price, self.config.confidence),
+                healthy,
+                tuple(notes),
+            ),
+            new,
+            worst,
+        )
+
+    def gain_at(
+        self, state: NDArray[np.generic], judged: Judged, old_policy: Policy, old: Evaluation
+    ) -> Gain:
+        """The net gain of a candidate if the next episode starts from one certain state."""
+        policy = judged.assessment.candidate.policy
+        known = self.read(old_policy, old.critics, state)
+        pessimistic = None
+        if judged.worst is not None:
+            worst = self.read(policy, judged.worst.critics, state)
+            pessimistic = float(np.mean(worst)) - float(np.mean(known))
+        return dataclasses.replace(
+            judged.assessment.gain,
+            differences=_differences(self.read(policy, judged.new.critics, state), known),
+            pessimistic=pessimistic,
+        )
+
+    def advantage(
+        self, new_policy: Policy, old_policy: Policy, old: Evaluation
+    ) -> Callable[[NDArray[np.generic]], Numbers]:
+        """How much the new policy's first action gains at states, the old policy going on.
+
+        A_π_o(s, π_n) = E_{a ~ π_n}[Q_π_o(s, a)] - V_π_o(s), by the mean of the critics.
+        """
+
+        def advantage(states: NDArray[np.generic]) -> Numbers:
+            parts = [
+                _read_advantage(
+                    old.critics,
+                    new_policy,
+                    old_policy,
+                    as_rows(states[begin : begin + CHUNK], old_policy.signature),
+                    jax.random.key(self.seed),
+                )
+                for begin in range(0, len(states), CHUNK)
+            ]
+            return np.concatenate(parts).astype(np.float64)
+
+        return advantage
+
+    def read(self, policy: Policy, critics: Critics, start: NDArray[np.generic]) -> Numbers:
+        """(K,) what critics say of a policy at other states than the start."""
+        rows = as_rows(start, policy.signature)
+        key = jax.random.key(self.seed)
+        return np.asarray(read_values(self.config.judges, critics, policy, rows, key)[1], float)
+
+    def describe(self, evaluation: Evaluation) -> Estimate:
+        """Mean and interval by the members' spread."""
+        values = np.asarray(evaluation.per_critic, float)
+        mean, half = float(values.mean()), self._reach(values)
+        return Estimate(mean, mean - half, mean + half, "fitted")
+
+    def value_old(
+        self, log: Log, behaviour: Behaviour, old_policy: Policy, fitted: Evaluation
+    ) -> tuple[Estimate, float]:
+        """The old policy's value and how far the critics miss it.
+
+        From the returns of its own episodes where the log is on-policy, else as fitted. Returns are
+        those from the log's own starts: there the critics are compared with them, and from there to
+        another start, if one is given, it is their difference that is added.
+        """
+        if not behaviour.on_policy:
+            return self.describe(fitted), 0.0
+        own = log if behaviour.own.all() else log.select(np.flatnonzero(behaviour.own))
+        config = self.config
+        returns = value_from_returns(
+            own, config.learner.discount, confidence=config.confidence, seed=self.seed
+        )
+        there = np.asarray(fitted.per_critic, float)
+        here, method = there, "returns of the log"
+        if not _start_alike(self.start, own.starts):
+            here = self.read(old_policy, fitted.critics, own.starts)
+            method = "returns of the log, moved to the start by critics"
+        mean, reach = returns.mean + float(np.mean(there - here)), self._reach(there - here)
+        estimate = Estimate(
+            mean,
+            mean - float(np.hypot(returns.mean - returns.low, reach)),
+            mean + float(np.hypot(returns.high - returns.mean, reach)),
+            method,
+        )
+        chance = 2.0 * float(np.hypot(self._spread(here), returns.standard_error))
+        missed = abs(float(np.mean(here)) - returns.mean) - chance
+        return estimate, math.inf if math.isnan(missed) else max(0.0, missed)
+
+    def _worst(self) -> EvaluationConfig:
+        """The same critics with the minimum over the ensemble in the backup."""
+        critics = dataclasses.replace(self.config.judges.critics, backup="min")
+        return dataclasses.replace(self.config.judges, critics=critics)
+
+    def _spread(self, values: Numbers) -> float:
+        """Standard deviation of the members, calibrated."""
+        return float(np.std(values, ddof=1)) * self.config.spread_scale
+
+    def _reach(self, values: Numbers) -> float:
+        """Half of the interval by the members' spread."""
+        place = float(special.stdtrit(len(values) - 1, (1 + self.config.confidence) / 2))
+        return place * self._spread(values)
+
+
+@eqx.filter_jit
+def _read_advantage(
+    critics: Critics, new_policy: Policy, old_policy: Policy, states: Array, key: PRNGKeyArray
+) -> Float[Array, " states"]:
+    """Mean Q of one policy's actions minus that of the other's; both by the same noise."""
+
+    def read(policy: Policy) -> Float[Array, " states"]:
+        actions = policy(states)
+        uniforms = draw_uniforms(key, N_ACTIONS, len(states), actions.noise_size, "quasi")
+        return critics.expectation(states, actions, uniforms, "mean")
+
+    return read(new_policy) - read(old_policy)
+
+
+def _differences(new: Numbers, old: Numbers) -> Numbers:
+    """(K,) by the same critic each."""
+    return np.asarray(new, float) - np.asarray(old, float)
+
+
+def _start_alike(start: NDArray[np.generic], starts: NDArray[np.generic]) -> bool:
+    """Whether a start is that of a log's episodes: the same states, as often."""
+    found = [np.unique(rows, axis=0, return_counts=True) for rows in (start, starts)]
+    (states, counts), (others, times) = found
+    return np.array_equal(states, others) and np.allclose(counts / len(start), times / len(starts))
