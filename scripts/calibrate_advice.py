@@ -15,11 +15,11 @@ import numpy as np
 
 from nacre.advice_config import suggest_config
 from nacre.advisor import advise
-from nacre.costs import FiniteStates, TransportCost, groups
+from nacre.costs import FiniteStates, SwitchingCost, TransportCost, groups
 from nacre.engines import map_tasks
 from nacre.evaluation import exact
 from nacre.policies import TabularPolicy
-from nacre.worlds import random_policy, random_world
+from nacre.worlds import FiniteWorld, random_policy, random_world
 
 SHAPES = ((5, 3), (12, 4), (20, 5), (30, 6))
 DISCOUNT = 0.95
@@ -89,15 +89,31 @@ def judge_world(task: Task) -> dict[str, Any]:
         "high": interval[1],
         "truth": truth,
         "best": max(gains),
+        "possible": max(*gains, find_possible(world, old, cost)),
         "truths": dict(zip([a.candidate.name for a in advice.assessments], gains, strict=True)),
         "seconds": round(float(advice.record["wall_seconds"]), 1),
     }
 
 
+def find_possible(world: FiniteWorld, old: np.ndarray, cost: SwitchingCost) -> float:
+    """A net gain that could be had: the best of the ways from the old to the optimal policy."""
+    best = np.asarray(exact.optimal_policy(world))
+    old_value = float(exact.start_value(world, old))
+    ways = [(1 - share) * old + share * best for share in np.linspace(0.1, 1.0, 10)]
+    return max(
+        float(exact.start_value(world, way))
+        - old_value
+        - cost.evaluate(
+            TabularPolicy.from_probabilities(old), TabularPolicy.from_probabilities(way)
+        ).total
+        for way in ways
+    )
+
+
 def summarise(lines: list[dict[str, Any]]) -> dict[str, Any]:
     """The shares that the design asks for."""
     switched = [line for line in lines if line["verdict"] == "switch"]
-    paying = [line for line in lines if line["best"] > 0.1 * line["range"]]
+    paying = [line for line in lines if line["possible"] > 0.1 * line["range"]]
     covered = [line["low"] <= line["truth"] <= line["high"] for line in lines]
     wrong = [line["seed"] for line in switched if line["truth"] < 0]
     return {
