@@ -19,6 +19,7 @@ from nacre.decision.gain import Gain
 from nacre.decision.verdict import Judgement, Verdict
 from nacre.errors import InputError
 from nacre.evaluation.behaviour import Behaviour
+from nacre.evaluation.second_opinion import SecondOpinion
 from nacre.evaluation.support import Support
 from nacre.learning.proposals import Candidate
 from nacre.policies.card import Card
@@ -68,6 +69,7 @@ class Assessment:
     break_even: BreakEven
     trusted: bool
     notes: tuple[str, ...] = ()
+    second: SecondOpinion | None = None
 
     def as_json(self, confidence: float) -> dict[str, Any]:
         """Plain numbers for the record."""
@@ -89,6 +91,7 @@ class Assessment:
                 "divergence": finite(self.support.divergence),
                 "supported": self.support.supported,
             },
+            "second_opinion": None if self.second is None else self.second.as_json(),
             "break_even": self.break_even.as_json(),
             "trusted": self.trusted,
             "notes": list(self.notes),

@@ -124,7 +124,8 @@ def _default_judges() -> EvaluationConfig:
     learner = default()
     return dataclasses.replace(
         learner.evaluation,
-        critics=dataclasses.replace(learner.evaluation.critics, n_critics=8),
+        # Targets follow fast: what lies far ahead must have arrived before the reading.
+        critics=dataclasses.replace(learner.evaluation.critics, n_critics=8, polyak=0.9),
         epochs=5,
         bootstrap=True,
     )

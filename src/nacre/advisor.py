@@ -75,7 +75,10 @@ def advise(
     court = Court(judging_log, rows, config, seed, report)
     old = court.evaluate(old_policy, "judging the old policy")
     old_value, doubt = court.value_old(log, behaviour, old_policy, old)
-    judged = [court.assess(candidate, old_policy, old, cost, log, doubt) for candidate in proposed]
+    judged = [
+        court.assess(candidate, old_policy, old, cost, log, doubt, on_policy=behaviour.on_policy)
+        for candidate in proposed
+    ]
     assessments = tuple(one.assessment for one in judged)
     circumstances = Circumstances(
         config.confidence,

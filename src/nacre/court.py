@@ -31,6 +31,7 @@ from nacre.evaluation.fitted import (
 )
 from nacre.evaluation.noise import draw_uniforms
 from nacre.evaluation.returns import value_from_returns
+from nacre.evaluation.second_opinion import SecondOpinion, weigh_episodes
 from nacre.evaluation.support import examine_support
 from nacre.learning.progress import Reporter, Tick
 from nacre.learning.proposals import Candidate
@@ -99,6 +100,8 @@ class Court:
         cost: SwitchingCost,
         log: Log,
         doubt: float,
+        *,
+        on_policy: bool = True,
     ) -> Judged:
         """What a candidate adds to the old policy and what the switch costs.
 
@@ -109,11 +112,13 @@ class Court:
             cost: The price of leaving it.
             log: The whole log: the cost and the support need no held-out part.
             doubt: How far the critics miss the old policy's returns.
+            on_policy: Whether the log is the old policy's own: only then can it be weighted.
         """
         breakdown = cost.evaluate(old_policy, candidate.policy, log, seed=self.seed)
         price = find_price(cost, breakdown, old_policy, candidate.policy, log, seed=self.seed)
         support = examine_support(log, old_policy, candidate.policy, seed=self.seed)
         new = self.evaluate(candidate.policy, f"judging {candidate.name}")
+        second = self._ask_again(candidate, old_policy, old, new) if on_policy else None
         healthy, worst, notes = new.healthy and old.healthy, None, []
         if not support.supported:
             notes.append(
@@ -121,11 +126,16 @@ class Court:
             )
             worst = self.evaluate(candidate.policy, f"doubting {candidate.name}", self._worst())
             healthy = healthy and worst.healthy
+        missed = 0.0
+        if second is not None:
+            missed = self._contradict(second, candidate, old_policy, old, new)
+        if second is not None and missed > 0:
+            notes.append(f"weighted episodes say otherwise: {second.gain:.4g} before the cost")
         gain = Gain(
             _differences(new.per_critic, old.per_critic),
             breakdown.total,
             math.hypot(breakdown.standard_error, price.error(cost.weight_errors)),
-            doubt,
+            max(doubt, missed),
             None if worst is None else worst.value - float(np.mean(old.per_critic)),
             self.config.spread_scale,
         )
@@ -139,10 +149,40 @@ class Court:
                 find_break_even(gain, price, self.config.confidence),
                 healthy,
                 tuple(notes),
+                second,
             ),
             new,
             worst,
         )
+
+    def _ask_again(
+        self, candidate: Candidate, old_policy: Policy, old: Evaluation, new: Evaluation
+    ) -> SecondOpinion:
+        return weigh_episodes(
+            self.log,
+            old_policy,
+            candidate.policy,
+            old.critics,
+            new.critics,
+            discount=self.config.learner.discount,
+            seed=self.seed,
+        )
+
+    def _contradict(
+        self,
+        second: SecondOpinion,
+        candidate: Candidate,
+        old_policy: Policy,
+        old: Evaluation,
+        new: Evaluation,
+    ) -> float:
+        """How far weighted episodes and critics are apart, at the log's own starts."""
+        starts = self.log.starts
+        here = _differences(
+            self.read(candidate.policy, new.critics, starts),
+            self.read(old_policy, old.critics, starts),
+        )
+        return second.contradicts(float(np.mean(here)), self._spread(here))
 
     def gain_at(
         self, state: NDArray[np.generic], judged: Judged, old_policy: Policy, old: Evaluation

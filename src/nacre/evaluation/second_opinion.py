@@ -1,0 +1,244 @@
+"""A second opinion on a gain: the log's own episodes, weighted by how likely the candidate is.
+
+The weighted doubly robust estimate (Thomas and Brunskill, 2016) of a policy's value walks along the
+held-out episodes. At step t an episode weighs w_t ∝ Π_{u ≤ t} π(a_u|s_u) / π_o(a_u|s_u), normalised
+over the episodes, and corrects what the critics promised by what was seen:
+
+    Σ_t γ^t Σ_i [ w_t^i (r_t^i - Q(s_t^i, a_t^i)) + w_{t-1}^i V(s_t^i) ].
+
+Critics that are wrong are corrected where weights are even, weights that are wild matter little
+where critics are right. Where few episodes carry all the weight, it has no opinion.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+from numpy.typing import NDArray
+
+from nacre.evaluation.critics import Critics
+from nacre.evaluation.noise import draw_uniforms
+from nacre.log import Log
+from nacre.policies.policy import Policy
+
+Numbers = NDArray[np.float64]
+
+MOST_EPISODES = 2000
+NEGLIGIBLE = 1e-3
+"""Steps discounted below this are left to the critics."""
+N_RESAMPLES = 200
+N_ACTIONS = 16
+CHUNK = 4096
+LARGEST_LOG_RATIO = 50.0
+LEAST_EFFECTIVE = 20.0
+"""Episodes that have to carry the weight for an opinion to count."""
+
+
+@dataclass(frozen=True)
+class SecondOpinion:
+    """What weighted episodes say of a candidate.
+
+    Args:
+        gain: Value of the candidate minus that of the old policy, at the log's starts.
+        standard_error: By resampling episodes.
+        effective_episodes: How many episodes carry the weight, averaged over discounted time.
+    """
+
+    gain: float
+    standard_error: float
+    effective_episodes: float
+
+    @property
+    def usable(self) -> bool:
+        """Whether enough episodes stand behind it."""
+        known = math.isfinite(self.gain) and math.isfinite(self.standard_error)
+        return known and self.effective_episodes >= LEAST_EFFECTIVE
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain numbers; null where there is none."""
+        numbers = {
+            "gain": self.gain,
+            "standard_error": self.standard_error,
+            "effective_episodes": self.effective_episodes,
+        }
+        known = {name: one if math.isfinite(one) else None for name, one in numbers.items()}
+        return {"method": "weighted doubly robust", **known, "usable": self.usable}
+
+    def contradicts(self, gain: float, error: float) -> float:
+        """How far it lies from a gain, beyond what two standard errors of both explain."""
+        if not self.usable:
+            return 0.0
+        return max(0.0, abs(self.gain - gain) - 2.0 * math.hypot(self.standard_error, error))
+
+
+def weigh_episodes(
+    log: Log,
+    old_policy: Policy,
+    new_policy: Policy,
+    old_critics: Critics,
+    new_critics: Critics,
+    *,
+    discount: float,
+    seed: int = 0,
+) -> SecondOpinion:
+    """The gain of a candidate by weighted episodes of the old policy.
+
+    Args:
+        log: Episodes of the old policy that the candidate was not learned from.
+        old_policy: The policy that made them.
+        new_policy: The candidate.
+        old_critics: Critics of the old policy.
+        new_critics: Critics of the candidate.
+        discount: γ.
+        seed: Everything random follows from it.
+    """
+    rng = np.random.default_rng(seed)
+    if log.n_episodes > MOST_EPISODES:
+        log = log.select(np.sort(rng.choice(log.n_episodes, MOST_EPISODES, replace=False)))
+    longest = max(1, math.ceil(math.log(NEGLIGIBLE) / math.log(discount))) if discount > 0 else 1
+    table = _lay_out(log, min(longest, int(log.episode_lengths.max())))
+    ratios = _read_ratios(log, table, old_policy, new_policy)
+    n = log.n_episodes
+    drawn = rng.multinomial(n, np.full(n, 1.0 / n), N_RESAMPLES).astype(np.float64)
+    counts = np.concatenate([np.ones((1, n)), drawn])
+    new, effective = _estimate(log, table, ratios, new_policy, new_critics, counts, discount, seed)
+    old, _ = _estimate(
+        log, table, np.zeros_like(ratios), old_policy, old_critics, counts, discount, seed
+    )
+    gains = new - old
+    return SecondOpinion(float(gains[0]), float(np.std(gains[1:], ddof=1)), effective)
+
+
+@dataclass(frozen=True)
+class _Table:
+    """Rows of a log as episodes by time: -1 where an episode is over."""
+
+    rows: NDArray[np.int64]
+    seen: NDArray[np.bool_]
+    last: NDArray[np.bool_]
+
+
+def _lay_out(log: Log, n_steps: int) -> _Table:
+    lengths = np.minimum(log.episode_lengths, n_steps)
+    steps = np.arange(n_steps)
+    seen = steps < lengths[:, None]
+    rows = np.where(seen, log.offsets[:-1, None] + steps, -1)
+    return _Table(rows, seen, steps == lengths[:, None] - 1)
+
+
+def _read_ratios(log: Log, table: _Table, old_policy: Policy, new_policy: Policy) -> Numbers:
+    """(E, T) sums of log π(a|s) - log π_o(a|s) up to each step; an episode that is over stays."""
+    ratios = np.zeros(table.rows.shape)
+    ratios[table.seen] = _by_chunks(
+        lambda rows: _log_ratios(
+            old_policy,
+            new_policy,
+            jnp.asarray(log.observations[rows]),
+            jnp.asarray(log.actions[rows]),
+        ),
+        table.rows[table.seen],
+    )[0]
+    return np.cumsum(ratios, axis=1)
+
+
+def _estimate(
+    log: Log,
+    table: _Table,
+    ratios: Numbers,
+    policy: Policy,
+    critics: Critics,
+    counts: Numbers,
+    discount: float,
+    seed: int,
+) -> tuple[Numbers, float]:
+    """(B,) estimates, one for each row of counts (B, E), and the effective number of episodes."""
+    key = jax.random.key(seed)
+    rows = table.rows[table.seen]
+    q, v = np.zeros(table.rows.shape), np.zeros(table.rows.shape)
+    q[table.seen], v[table.seen] = _by_chunks(
+        lambda some: _read_critics(
+            critics,
+            policy,
+            jnp.asarray(log.observations[some]),
+            jnp.asarray(log.actions[some]),
+            key,
+        ),
+        rows,
+    )
+    surprise = np.zeros(table.rows.shape)
+    surprise[table.seen] = np.asarray(log.rewards[rows], np.float64) - q[table.seen]
+    ends = table.rows[table.last]
+    goes_on = ends[~np.asarray(log.terminated[ends])]
+    if len(goes_on):
+        beyond = _by_chunks(
+            lambda some: _read_critics(
+                critics,
+                policy,
+                jnp.asarray(log.next_observations[some]),
+                jnp.asarray(log.actions[some]),
+                key,
+            ),
+            goes_on,
+        )[1]
+        surprise[table.last & np.isin(table.rows, goes_on)] += discount * beyond
+    before = np.concatenate([np.zeros((len(ratios), 1)), ratios[:, :-1]], axis=1)
+    gamma = discount ** np.arange(ratios.shape[1])
+    found = _average(ratios, surprise, counts) + _average(before, v, counts)
+    return found @ gamma, float(_count_effective(ratios) @ gamma / gamma.sum())
+
+
+def _average(logs: Numbers, terms: Numbers, counts: Numbers) -> Numbers:
+    """(B, T) means of terms with weights exp(logs), normalised at each step."""
+    weights = np.exp(logs - logs.max(axis=0))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray((counts @ (weights * terms)) / (counts @ weights))
+
+
+def _count_effective(logs: Numbers) -> Numbers:
+    """(T,) effective number of episodes, (Σ w)² / Σ w²."""
+    weights = np.exp(logs - logs.max(axis=0))
+    return np.asarray(weights.sum(axis=0) ** 2 / (weights**2).sum(axis=0))
+
+
+def _by_chunks(
+    read: Callable[[NDArray[np.int64]], tuple[Array, ...]], rows: NDArray[np.int64]
+) -> list[Numbers]:
+    """Results for all rows; chunks are filled up with row 0 so that all have one shape."""
+    parts = []
+    for begin in range(0, len(rows), CHUNK):
+        some = rows[begin : begin + CHUNK]
+        size = len(some)
+        if len(rows) > CHUNK:
+            some = np.concatenate([some, np.zeros(CHUNK - size, some.dtype)])
+        parts.append([np.asarray(one, np.float64)[:size] for one in read(some)])
+    return [np.concatenate(columns) for columns in zip(*parts, strict=True)]
+
+
+@eqx.filter_jit
+def _log_ratios(
+    old_policy: Policy, new_policy: Policy, observations: Array, actions: Array
+) -> tuple[Float[Array, " rows"]]:
+    ahead = new_policy(observations).log_prob(actions)
+    behind = old_policy(observations).log_prob(actions)
+    return (jnp.clip(jnp.nan_to_num(ahead - behind), -LARGEST_LOG_RATIO, LARGEST_LOG_RATIO),)
+
+
+@eqx.filter_jit
+def _read_critics(
+    critics: Critics, policy: Policy, observations: Array, actions: Array, key: PRNGKeyArray
+) -> tuple[Float[Array, " rows"], Float[Array, " rows"]]:
+    """Q at the actions of the log, and V of the policy; means of the members."""
+    distribution = policy(observations)
+    uniforms = draw_uniforms(
+        key, N_ACTIONS, observations.shape[0], distribution.noise_size, "quasi"
+    )
+    q = jnp.mean(critics.values_at(observations, actions), axis=0)
+    return q, critics.expectation(observations, distribution, uniforms, "mean")
