@@ -303,3 +303,42 @@ def test_a_bad_place_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x", encoding="utf-8")
     with pytest.raises(InputError, match="cannot be written"):
         write_report(DOCUMENT, tmp_path / "file" / "report.html")
+
+
+@pytest.mark.parametrize(
+    ("opinion", "words"),
+    [
+        (
+            {"gain": 3.25, "standard_error": 0.5, "effective_episodes": 80.0, "usable": True},
+            "say 3.25 ± 0.50 before the cost",
+        ),
+        (
+            {"gain": 3.25, "standard_error": 9.0, "effective_episodes": 4.0, "usable": False},
+            "about 4 of them would carry it",
+        ),
+    ],
+)
+def test_the_second_opinion_is_told(
+    document: dict[str, Any], opinion: dict[str, Any], words: str
+) -> None:
+    for entry in document["candidates"]:
+        entry["second_opinion"] = {"method": "weighted doubly robust", **opinion}
+    assert words in format_report(document)
+    for entry in document["candidates"]:
+        entry["second_opinion"] = None
+    assert "second opinion" not in format_report(document)
+
+
+def test_each_start_has_a_row(document: dict[str, Any]) -> None:
+    document["starts"] = [
+        {
+            "state": [0.0, "<b>"],
+            "verdict": "undecided",
+            "confidence": 0.75,
+            "net_gain": {"mean": 1.0, "low": -1.0, "high": 3.0},
+        }
+    ]
+    page = format_report(document)
+    assert "From each start" in page
+    assert "&lt;b&gt;" in page
+    assert "75" in page.split("From each start")[1][:1500]

@@ -69,6 +69,16 @@ class Support(_Part):
     supported: bool
 
 
+class SecondEntry(_Part):
+    """What weighted episodes say of a candidate."""
+
+    method: str = ""
+    gain: Number = None
+    standard_error: Number = None
+    effective_episodes: Number = None
+    usable: bool = False
+
+
 class BreakEven(_Part):
     """Weights at which the answer turns, the other weight kept."""
 
@@ -92,6 +102,7 @@ class CandidateEntry(_Part):
     cost: Cost
     cost_error: Number = None
     support: Support
+    second_opinion: SecondEntry | None = None
     break_even: BreakEven = BreakEven()
     trusted: bool
     notes: tuple[str, ...] = ()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from nacre.report.case import Case, Limit
-from nacre.report.document import Decision, Interval, Value
+from nacre.report.document import CandidateEntry, Decision, Interval, Value
 from nacre.report.text import clean, format_level, format_number, format_percent, half_width
 
 HEADLINES = {"switch": "Switch", "keep": "Keep", "undecided": "Undecided: keep for now"}
@@ -99,6 +99,27 @@ def state_fit(decision: Decision) -> str | None:
             f"{format_number(doubt)} is added to both sides of every interval."
         )
     return f"The critics put the old policy {gap} away from its own returns: within chance."
+
+
+def state_second(entry: CandidateEntry) -> str | None:
+    """What the second opinion says, beside the first."""
+    second = entry.second_opinion
+    if second is None or second.gain is None or second.standard_error is None:
+        return None
+    if not second.usable:
+        return (
+            "The log's episodes, weighted by how likely the new policy is to act as they do, are "
+            f"too unlike it for a second opinion: about {format_number(second.effective_episodes)} "
+            "of them would carry it."
+        )
+    known = [difference for difference in entry.differences if difference is not None]
+    fitted = f", the critics {format_number(sum(known) / len(known))}" if known else ""
+    return (
+        "The log's episodes, weighted by how likely the new policy is to act as they do, say "
+        f"{format_number(second.gain, second.standard_error)} ± "
+        f"{format_number(second.standard_error, second.standard_error)} before the cost"
+        f"{fitted}."
+    )
 
 
 def name_method(value: Value) -> str:
