@@ -48,7 +48,7 @@ def resolve(path: Path | None = None, **variables: str) -> dict[str, Setting]:
 
 
 def test_options_are_read_off_the_signature_arguments_and_the_file_left_out() -> None:
-    assert OPTIONS == {
+    assert list_options(command) == {
         "new-policy": Option("new-policy", "policy", str, required=True),
         "steps": Option("steps", "steps", int, default=3, low=1, high=9),
         "rate": Option("rate", "rate", float),
