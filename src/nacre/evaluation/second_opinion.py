@@ -38,7 +38,7 @@ N_RESAMPLES = 200
 N_ACTIONS = 16
 CHUNK = 4096
 LARGEST_LOG_RATIO = 50.0
-LEAST_EFFECTIVE = 20.0
+LEAST_EFFECTIVE = 50.0
 """Episodes that have to carry the weight for an opinion to count."""
 
 
