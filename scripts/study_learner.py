@@ -1,0 +1,183 @@
+"""What helps the learner: variants of the default on tuning seeds, with true values as they learn.
+
+One JSON line a run (world, variant, seed), so that it can be stopped and gone on with; --table
+prints what docs/learner.md shows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from nacre.evaluation.fitted import largest_believable
+from nacre.evaluation.simulated import simulate_value
+from nacre.experiments.run import published_cost
+from nacre.experiments.shared import make_old_policy
+from nacre.experiments.tables import TABLES, Row
+from nacre.learning import nac, run
+from nacre.learning.config import LearnerConfig, default
+from nacre.log import Log, read_log, write_log
+from nacre.policies.policy import Policy
+from nacre.versions import find_commit, find_versions
+from nacre.worlds.collection import collect_log
+from nacre.worlds.simulators import World, find_world
+
+WORLDS = {
+    "hopper": ("hopper-suboptimal", 200_000),
+    "halfcheetah": ("halfcheetah-suboptimal", 200_000),
+    "ant": ("ant-suboptimal", 200_000),
+    "traffic": ("sumo-cl5-ct0.1-suboptimal", 30_000),
+}
+CHANGES: dict[str, dict[str, dict[str, Any]]] = {
+    "default": {},
+    "targets 0.98": {"critics": {"polyak": 0.98}},
+    "targets 0.95": {"critics": {"polyak": 0.95}},
+    "targets 0.9": {"critics": {"polyak": 0.9}},
+    "actor at the start": {"actor": {"states": "start"}},
+    "no LayerNorm": {"critics": {"layer_norm": False}},
+    "256 units": {"critics": {"hidden": (256, 256)}},
+    "2 critics": {"critics": {"n_critics": 2}},
+    "no fit to returns": {"learner": {"prefit_steps": 0}},
+    "behaviour 0": {"actor": {"behaviour_weight": 0.0}},
+    "behaviour 0.3": {"actor": {"behaviour_weight": 0.3}},
+}
+BEHAVIOUR = 0.03
+EPOCHS = 8
+LOOKS = 2
+EPISODES = 20
+STEPS = 700
+
+
+def vary(name: str) -> LearnerConfig:
+    """The default with the changes of a variant."""
+    config, changes = default(), CHANGES[name]
+    return dataclasses.replace(
+        config,
+        critics=dataclasses.replace(config.critics, **changes.get("critics", {})),
+        actor=dataclasses.replace(
+            config.actor, **{"behaviour_weight": BEHAVIOUR, **changes.get("actor", {})}
+        ),
+        **{"epochs": EPOCHS, **changes.get("learner", {})},
+    )
+
+
+def prepare(name: str, seed: int, cache: Path) -> tuple[Row, World, Policy, Log]:
+    """World, old policy and log of a run; the log is kept in the cache."""
+    row_name, size = WORLDS[name]
+    row = next(row for rows in TABLES.values() for row in rows if row.name == row_name)
+    world = find_world(row.world)
+    old = make_old_policy(row, world, Path("../shared/paper_policies"), seed)
+    path = cache / f"{row_name}-{size}-{seed}" / "log.npz"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_log(
+            collect_log(world, old, size, seed=seed, parts_folder=path.parent / "parts"), path
+        )
+    return row, world, old, read_log(path)
+
+
+def study(name: str, variant: str, seed: int, cache: Path) -> dict[str, Any]:
+    """Learn, and simulate the policy every few epochs."""
+    row, world, old, log = prepare(name, seed, cache)
+    config = vary(variant)
+    cost = published_cost(row, world)
+    start = log.starts if world.start is None else world.start
+    problem, state, key = run._set_up(log, old, cost, start, config, seed, None)
+    compiled = run._compiled_part(config)
+    largest = jnp.asarray(largest_believable(log, config.discount), float)
+    looks, seconds = [], 0.0
+    for epoch in range(config.epochs):
+        began = time.perf_counter()
+        state, info, _, ok = nac.learn_epoch(
+            compiled, problem, state, jax.random.fold_in(key, epoch), largest
+        )
+        jax.block_until_ready(info.q)
+        seconds += time.perf_counter() - began
+        if (epoch + 1) % LOOKS:
+            continue
+        truth = simulate_value(world, state.policy, n_episodes=EPISODES, n_steps=STEPS, seed=5)
+        looks.append(
+            {
+                "updates": (epoch + 1) * config.steps_per_epoch,
+                "true": truth.mean,
+                "standard_error": truth.standard_error,
+                "estimated": float(info.value),
+                "cost": cost.evaluate(old, state.policy, log).total,
+                "seconds": round(seconds, 1),
+            }
+        )
+        print(name, variant, seed, looks[-1], flush=True)
+        if not bool(ok):
+            break
+    before = simulate_value(world, old, n_episodes=EPISODES, n_steps=STEPS, seed=5)
+    return {
+        "world": name,
+        "variant": variant,
+        "seed": seed,
+        "transitions": len(log),
+        "old": before.mean,
+        "looks": looks,
+        "learner": config.as_json(),
+        "versions": find_versions(),
+        "commit": find_commit(),
+    }
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def write_table(lines: list[dict[str, Any]]) -> str:
+    """True value after the last look, by variant and world; means over seeds."""
+    worlds = [world for world in WORLDS if any(line["world"] == world for line in lines)]
+    variants = [name for name in CHANGES if any(line["variant"] == name for line in lines)]
+    rows = [f"| variant | {' | '.join(worlds)} |", f"| --- |{' --- |' * len(worlds)}"]
+    for variant in variants:
+        cells = []
+        for world in worlds:
+            found = [
+                [look["true"] for look in line["looks"]]
+                for line in lines
+                if line["world"] == world and line["variant"] == variant
+            ]
+            cells.append(
+                " → ".join(f"{value:.0f}" for value in np.mean(found, axis=0)) if found else "–"
+            )
+        rows.append(f"| {variant} | {' | '.join(cells)} |")
+    return "\n".join(rows)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--worlds", default=",".join(WORLDS))
+    parser.add_argument("--variants", default=",".join(CHANGES))
+    parser.add_argument("--seeds", default="100")
+    parser.add_argument("--cache", type=Path, default=Path("results/.cache/study"))
+    parser.add_argument("--out", type=Path, default=Path("results/learner/study.jsonl"))
+    parser.add_argument("--table", action="store_true", help="print the table of what is there")
+    options = parser.parse_args()
+    if options.table:
+        print(write_table(read_lines(options.out)))
+        return
+    done = {(one["world"], one["variant"], one["seed"]) for one in read_lines(options.out)}
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    for seed in map(int, options.seeds.split(",")):
+        for variant in options.variants.split(","):
+            for world in options.worlds.split(","):
+                if (world, variant, seed) in done:
+                    continue
+                line = study(world, variant, seed, options.cache)
+                with options.out.open("a") as file:
+                    file.write(json.dumps(line) + "\n")
+
+
+if __name__ == "__main__":
+    main()
