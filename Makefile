@@ -3,10 +3,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: demo test validate lint bench format clean
+.PHONY: demo test validate lint bench docs format clean
 
 demo: $(STAMP)
-	$(BIN)/nacre demo
+	$(BIN)/nacre demo --out advice
 
 test: $(STAMP)
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow" --cov --cov-report=term:skip-covered
@@ -27,6 +27,10 @@ lint: $(STAMP)
 bench: $(STAMP)
 	$(BIN)/nacre bench
 
+# The variable silences an advertisement of the theme's next version.
+docs: $(STAMP)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
 format: $(STAMP)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
@@ -37,4 +41,4 @@ $(STAMP): pyproject.toml constraints.txt
 	touch $@
 
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .coverage
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .coverage site
