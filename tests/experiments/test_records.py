@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from nacre.errors import InputError
-from nacre.experiments import records
 from nacre.experiments.records import (
     SETTINGS,
     is_done,
@@ -44,7 +44,7 @@ def test_what_cannot_be_written_leaves_what_was_there(
     def fail(*arguments: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(records.os, "fsync", fail)
+    monkeypatch.setattr(os, "fsync", fail)
     with pytest.raises(InputError, match=r"a.json: cannot be written .No space left on device"):
         write_record(path, EXAMPLE | {"value": 0.2})
     assert read_record(path)["value"] == 0.1

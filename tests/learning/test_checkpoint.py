@@ -102,8 +102,7 @@ def test_a_failed_write_leaves_the_old_file_and_no_part(
     assert list(path.parent.iterdir()) == [path]
     if isinstance(caught.value, InputError):
         assert caught.value.problems == (
-            f"{path}: the checkpoint cannot be written (No space left on device); choose another "
-            "place",
+            f"{path}: cannot be written (No space left on device); choose another place",
         )
 
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import secrets
 from pathlib import Path
 from typing import Any
 
 from nacre.errors import InputError
 from nacre.experiments.tables import Row
+from nacre.policies.writing import write_whole
 
 FORMAT = 1
 SETTINGS = ("table", "row", "config", "seed", "steps", "learner", "cost", "old_policy", "truth")
@@ -25,19 +23,7 @@ def record_path(out: Path, row: Row, config: str, seed: int) -> Path:
 def write_record(path: Path, record: dict[str, Any]) -> None:
     """Write a record whole or not at all."""
     text = json.dumps({"format": FORMAT, **record}, indent=1, allow_nan=False) + "\n"
-    part = path.with_name(f".{path.name}.{secrets.token_hex(6)}.part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with part.open("x") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror}); choose --out") from None
-    finally:
-        with contextlib.suppress(OSError):
-            part.unlink(missing_ok=True)
+    write_whole(path, text.encode())
 
 
 def read_record(path: Path) -> dict[str, Any]:

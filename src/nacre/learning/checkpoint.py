@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
-import os
-import secrets
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,6 +16,7 @@ import safetensors
 import safetensors.numpy
 
 from nacre.errors import InputError
+from nacre.policies.writing import write_whole
 
 FORMAT = 1
 
@@ -46,21 +44,7 @@ def write_checkpoint(path: Path, state: Any, identity: str, history: list[dict[s
     blob = safetensors.numpy.save(
         {f"{i:04d}": tensor for i, tensor in enumerate(tensors)}, metadata=metadata
     )
-    part = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with part.open("xb") as file:
-            file.write(blob)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    except OSError as error:
-        raise InputError(
-            f"{path}: the checkpoint cannot be written ({error.strerror}); choose another place"
-        ) from None
-    finally:
-        with contextlib.suppress(OSError):
-            part.unlink(missing_ok=True)
+    write_whole(path, blob)
 
 
 def read_checkpoint(path: Path, like: Tree, identity: str) -> tuple[Tree, list[dict[str, Any]]]:
