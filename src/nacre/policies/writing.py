@@ -14,7 +14,6 @@ from nacre.policies.card import Card, format_card
 from nacre.policies.onnx_graph import build_onnx
 from nacre.policies.policy import Policy
 from nacre.policies.safetensors_file import SUFFIX, describe_policy, dump_safetensors
-from nacre.policies.tensors import describe_error
 
 
 def write_policy(
@@ -60,7 +59,7 @@ def write_whole(path: Path, content: bytes) -> None:
         part.replace(path)
     except OSError as error:
         raise InputError(
-            f"{path}: cannot be written ({describe_error(error)}); choose another place"
+            f"{path}: cannot be written ({error.strerror or error}); choose another place"
         ) from None
     finally:
         with contextlib.suppress(OSError):
