@@ -16,6 +16,7 @@ from nacre.policies import (
     RecordedPolicy,
     TabularPolicy,
     clone_log,
+    find_uncertainty,
     read_policy,
     read_policy_with_provenance,
 )
@@ -199,6 +200,23 @@ def test_squashed_actions_get_a_squashed_gaussian():
     assert report.log_likelihood == pytest.approx(-noise - slope, abs=0.1)
 
 
+def test_more_episodes_leave_less_uncertainty():
+    found = []
+    for n in (200, 3200):
+        rows, probabilities, actions = choose(n)
+        log = make_log(actions, {}, observations=rows)
+        policy, report = clone_log(log, jax.random.key(0), QUICK)
+        said = np.asarray(policy(jnp.asarray(rows)).probabilities)
+        away = np.mean(0.5 * np.abs(said - probabilities).sum(axis=-1))
+        found.append((report.uncertainty, away))
+    # Errors of sixteen times as many rows are a quarter; both numbers are of the size of the error.
+    assert 0 < found[1][0] < 0.6 * found[0][0] < 0.5
+    for told, true in found:
+        assert 0.2 * true < told < 5 * true
+    assert find_uncertainty({"source": "onnx"}) == 0.0
+    assert find_uncertainty({"source": "clone", "report": report.as_json()}) == report.uncertainty
+
+
 def test_one_episode_is_split_by_rows():
     rows, _, actions = choose(200)
     log = Log.from_arrays(
@@ -206,6 +224,7 @@ def test_one_episode_is_split_by_rows():
     )
     _, report = clone_log(log, jax.random.key(0), QUICK)
     assert (report.n_rows, report.n_held_out) == (180, 20)
+    assert report.uncertainty == 0.0
 
 
 def test_the_word_clone():

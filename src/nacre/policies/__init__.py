@@ -22,8 +22,9 @@ from nacre.policies.files import (
     read_policy_with_provenance,
     write_policy,
 )
-from nacre.policies.log_cloning import LogCloneReport, clone_log
+from nacre.policies.log_cloning import LogCloneReport, clone_log, find_uncertainty
 from nacre.policies.networks import MLP
+from nacre.policies.opening import find_start, open_policy
 from nacre.policies.policy import MLPPolicy, Policy, Scaling, Signature, TabularPolicy
 from nacre.policies.records import Record, RecordedPolicy, record_policy
 from nacre.policies.rules import RulePolicy
@@ -58,7 +59,10 @@ __all__ = [
     "clone_log",
     "clone_policy",
     "deterministic_choice",
+    "find_start",
+    "find_uncertainty",
     "fingerprint",
+    "open_policy",
     "read_policy",
     "read_policy_with_provenance",
     "record_policy",

@@ -11,6 +11,7 @@ from typing import Any
 
 import gymnasium
 import jax
+from jaxtyping import ArrayLike
 
 from nacre.errors import InputError
 from nacre.log import Log
@@ -55,6 +56,8 @@ class PolicyOptions:
         activation: The activation of a Stable-Baselines3 zip that does not say it.
         normalization: The npz file with the statistics of a zip's normalised observations.
         clone: How clones are fitted.
+        states: Further states that a policy which can only be asked is recorded at, such as the
+            start of the next episode.
         seed: Seed of the cloning.
     """
 
@@ -64,6 +67,7 @@ class PolicyOptions:
     activation: Activation | None = None
     normalization: str | os.PathLike[str] | None = None
     clone: CloneConfig | None = None
+    states: ArrayLike | None = None
     seed: int = 0
 
     @property
@@ -199,7 +203,8 @@ def _record(
     if options.log is None:
         return policy, provenance
     key = jax.random.key(options.seed)
-    return _unpack(record_policy(policy, options.log, key, config=options.clone), provenance)
+    record = record_policy(policy, options.log, key, states=options.states, config=options.clone)
+    return _unpack(record, provenance)
 
 
 def _unpack(record: Record, provenance: dict[str, Any]) -> tuple[Policy, dict[str, Any]]:
