@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import subprocess
@@ -16,14 +15,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from commands.samples import few_updates
 from gymnasium.spaces import Box
 from typer.testing import CliRunner
 
 import nacre
 from nacre import cli, examples
-from nacre.advice_config import AdviceConfig
 from nacre.errors import InputError
-from nacre.examples import TrafficExample
 from nacre.policies import MLPPolicy, Signature, TabularPolicy, write_policy
 
 CART = examples.find_directory()
@@ -478,22 +476,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """The demonstration with a few updates: its figures mean nothing, its way is the same."""
     from nacre import demo
 
-    def few(example: TrafficExample) -> AdviceConfig:
-        config = AdviceConfig(behaviour_weights=(0.1,), calm_factors=())
-        small = dataclasses.replace(config.learner.critics, hidden=(8,))
-        learner = dataclasses.replace(
-            config.learner, critics=small, epochs=1, steps_per_epoch=5, prefit_steps=5
-        )
-        judges = dataclasses.replace(
-            config.judges,
-            critics=dataclasses.replace(config.judges.critics, hidden=(8,), n_critics=3),
-            epochs=1,
-            steps_per_epoch=5,
-            prefit_steps=5,
-        )
-        return dataclasses.replace(config, learner=learner, judges=judges)
-
-    monkeypatch.setattr(demo, "demo_config", few)
+    monkeypatch.setattr(demo, "demo_config", few_updates)
 
 
 @pytest.mark.usefixtures("quick")

@@ -76,7 +76,7 @@ def advise(
 
     from nacre.advice_config import suggest_config
     from nacre.advisor import advise as find_advice
-    from nacre.commands.waiting import read_log_aloud
+    from nacre.commands.waiting import open_wait, read_log_aloud
     from nacre.costs import describe_cost, read_cost
     from nacre.learning.progress import open_reporter
     from nacre.learning.proposals import Candidate
@@ -86,7 +86,8 @@ def advise(
 
     price = read_cost(cost_file)
     data = read_log_aloud(log, columns=columns, quiet=quiet)
-    old = read_policy(policy, log=data, seed=seed)
+    with open_wait(f"reading the policy {policy}", quiet=quiet):
+        old = read_policy(policy, log=data, seed=seed)
     brought = [
         Candidate(path.stem, read_policy(path, log=data, seed=seed), f"brought as {path.name}")
         for path in candidate or []

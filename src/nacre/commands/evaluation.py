@@ -52,7 +52,7 @@ def evaluate(
     --quiet the value alone is printed. Exit code 1 if the critics broke down.
     """
     from nacre import console
-    from nacre.commands.waiting import read_log_aloud
+    from nacre.commands.waiting import open_wait, read_log_aloud
     from nacre.costs.fit import check_log_fits
     from nacre.learning.progress import open_reporter
     from nacre.policies import read_policy
@@ -60,7 +60,8 @@ def evaluate(
     from nacre.valuation import Question, value_policy
 
     data = read_log_aloud(log, columns=columns, quiet=quiet)
-    judged = read_policy(policy, log=data, seed=seed)
+    with open_wait(f"reading the policy {policy}", quiet=quiet):
+        judged = read_policy(policy, log=data, seed=seed)
     check_log_fits(data, judged, policy)
     old = None
     if old_policy is not None:

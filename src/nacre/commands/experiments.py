@@ -19,9 +19,16 @@ Examples:
 """
 
 
+def _complete_table(incomplete: str) -> list[str]:
+    return [name for name in ("gymnasium", "gymnasium-ct", "sumo") if name.startswith(incomplete)]
+
+
 @app.command(short_help="Run the paper's tables again.", epilog=REPRODUCE_EXAMPLES)
 def reproduce(
-    table: Annotated[str, typer.Argument(help="gymnasium, gymnasium-ct or sumo.")],
+    table: Annotated[
+        str,
+        typer.Argument(help="gymnasium, gymnasium-ct or sumo.", autocompletion=_complete_table),
+    ],
     configuration: Annotated[
         str, typer.Option("--configuration", help="paper, default, or both as paper,default.")
     ] = "paper",
@@ -38,7 +45,12 @@ def reproduce(
     processes: Annotated[int, typer.Option("--processes", min=1, help="Processes to use.")] = 1,
     out: Annotated[Path, typer.Option("--out", help="Folder of the records.")] = Path("results"),
     summary: Annotated[
-        bool, typer.Option("--summary", help="Run nothing; print the table from the records.")
+        bool,
+        typer.Option(
+            "--summary/--no-summary",
+            show_default=False,
+            help="Run nothing; print the table from the records.",
+        ),
     ] = False,
     docs: Annotated[
         Path | None, typer.Option("--docs", help="With --summary: folder to write results.md to.")

@@ -40,8 +40,10 @@ def bench(
         use_threads(threads)
     from nacre import console
     from nacre.bench import run_bench
+    from nacre.commands.waiting import open_wait
 
-    result = run_bench(rounds=rounds, steps=steps, seed=seed)
+    with open_wait(f"measuring {rounds} rounds", quiet=quiet):
+        result = run_bench(rounds=rounds, steps=steps, seed=seed)
     if as_json:
         console.print_json(vars(result))
     else:

@@ -187,7 +187,10 @@ def show(
     render: Annotated[
         Path | None, typer.Option("--render", help="Write a moving picture: .gif, .webp, .mp4.")
     ] = None,
-    gui: Annotated[bool, typer.Option("--gui", help="Use the simulator's own window.")] = False,
+    gui: Annotated[
+        bool,
+        typer.Option("--gui/--no-gui", show_default=False, help="Use the simulator's own window."),
+    ] = False,
     steps: Annotated[int, typer.Option("--steps", min=1, help="Steps to show.")] = 200,
     config_file: ConfigFile = None,
     as_json: AsJson = False,
@@ -196,13 +199,15 @@ def show(
 ) -> None:
     """Watch a policy at work, in the simulator's own window or as a moving picture in a file."""
     from nacre import console
+    from nacre.commands.waiting import open_wait
     from nacre.policies import read_policy
     from nacre.worlds.shows import show_policy
     from nacre.worlds.simulators import find_world
 
-    shown = show_policy(
-        find_world(world), read_policy(policy), render, steps=steps, seed=seed, gui=gui
-    )
+    with open_wait(f"showing {steps} steps of {world}", quiet=quiet):
+        shown = show_policy(
+            find_world(world), read_policy(policy), render, steps=steps, seed=seed, gui=gui
+        )
     if as_json:
         console.print_json(shown.as_json())
     elif not quiet:
