@@ -3,88 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import equinox as eqx
 import gymnasium
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike, Bool, Float, PRNGKeyArray
+from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray
 
 from nacre.errors import InputError
-from nacre.evaluation.backup import (
-    CriticConfig,
-    CriticInfo,
-    CriticState,
-    bootstrap_targets,
-    fit_critics,
-    next_state_values,
-    step_critics,
-)
-from nacre.evaluation.critics import Combine, Critics
-from nacre.evaluation.loop import is_finite, run_epoch, within_bounds
+from nacre.evaluation.backup import CriticState
+from nacre.evaluation.config import EvaluationConfig as EvaluationConfig
+from nacre.evaluation.critics import Critics
+from nacre.evaluation.epochs import open_epochs
+from nacre.evaluation.epochs import run_evaluation_epoch as run_evaluation_epoch
+from nacre.evaluation.loop import is_finite
 from nacre.evaluation.noise import draw_uniforms
-from nacre.evaluation.returns import bootstrapped_returns_to_go
-from nacre.evaluation.transitions import Transitions
+from nacre.evaluation.preparation import draw_resampling as draw_resampling
+from nacre.evaluation.preparation import init_critics as init_critics
+from nacre.evaluation.preparation import largest_believable as largest_believable
+from nacre.evaluation.preparation import prefit as prefit
+from nacre.evaluation.transitions import open_transitions
 from nacre.log import Log
-from nacre.policies.policy import Policy, Scaling, Signature, describe_space
-
-LARGEST_BELIEVABLE = 100.0
-"""Critics beyond this many times the largest possible |value| have exploded."""
-
-
-@dataclass(frozen=True)
-class EvaluationConfig:
-    """How a policy is evaluated offline.
-
-    Args:
-        critics: The ensemble.
-        epochs: Number of epochs.
-        steps_per_epoch: Gradient steps in each.
-        prefit_steps: Steps of plain regression on the log's returns-to-go before the first epoch.
-        combine: How the members' values become one: min (the paper), mean, or a quantile.
-        n_actions: Actions drawn for the value at the start, over all start states together.
-        averaged: Read values off the target networks, which average over steps, instead of the
-            online ones.
-        bootstrap: Let each critic see its own resample of the episodes, so that the members' spread
-            tells how much the estimate owes to chance.
-        settled_tolerance: The estimate has settled when its last two fifths moved by no more than
-            this share of the range it has covered plus its own size.
-    """
-
-    critics: CriticConfig = field(default_factory=CriticConfig)
-    epochs: int = 50
-    steps_per_epoch: int = 1000
-    prefit_steps: int = 0
-    combine: Combine = "min"
-    n_actions: int = 10_000
-    averaged: bool = False
-    bootstrap: bool = False
-    settled_tolerance: float = 0.02
-
-    def __post_init__(self) -> None:
-        problems = []
-        for name in ("epochs", "steps_per_epoch", "n_actions"):
-            if getattr(self, name) < 1:
-                problems.append(f"evaluation.{name} = {getattr(self, name)}: at least 1 is needed")
-        if self.prefit_steps < 0:
-            problems.append(f"evaluation.prefit_steps = {self.prefit_steps}: cannot be negative")
-        if isinstance(self.combine, str):
-            if self.combine not in ("min", "mean"):
-                problems.append(
-                    f"evaluation.combine = {self.combine!r}: known are min, mean, or a quantile "
-                    "such as 0.25"
-                )
-        elif not 0.0 <= self.combine <= 1.0:
-            problems.append(f"evaluation.combine = {self.combine}: a quantile lies in [0, 1]")
-        if not self.settled_tolerance >= 0.0:
-            problems.append(
-                f"evaluation.settled_tolerance = {self.settled_tolerance}: cannot be negative"
-            )
-        if problems:
-            raise InputError(problems)
+from nacre.policies.policy import Policy, Signature, describe_space
 
 
 @dataclass(frozen=True)
@@ -146,7 +89,7 @@ def evaluate_policy(
     resampling = None
     if config.bootstrap:
         resampling = draw_resampling(log.n_episodes, config.critics.n_critics, seed)
-    transitions = Transitions.from_log(log, discount=discount, resampling=resampling)
+    transitions = open_transitions(log, discount=discount, resampling=resampling)
     largest = largest_believable(log, discount)
 
     def read(state: CriticState) -> Reading:
@@ -163,21 +106,19 @@ def evaluate_policy(
     if config.prefit_steps and not last.is_believable(largest):
         last, broken = read(fresh), "diverged in the fit to the log's returns; kept fresh critics"
     curve, member_curves, losses = [], [], []
-    for epoch in range(0 if broken else config.epochs):
-        key = jax.random.fold_in(epoch_key, epoch)
-        state, info, steps, ok = run_evaluation_epoch(
-            config, transitions, policy, state, discount, jnp.asarray(largest, float), key
-        )
-        reading = read(state)
-        if not (bool(ok) and reading.is_believable(largest)):
-            broken = f"diverged in epoch {epoch} at step {int(steps)}; kept the epoch before"
-            break
-        last = reading
-        curve.append(last.value)
-        member_curves.append(last.per_critic)
-        losses.append(float(info.loss))
-        if on_epoch is not None:
-            on_epoch(EpochReport(epoch, config.epochs, losses[-1], curve[-1], int(steps)))
+    with open_epochs(config, transitions, policy, discount, largest, epoch_key) as run:
+        for epoch in range(0 if broken else config.epochs):
+            state, info, steps, ok = run(state, epoch)
+            reading = read(state)
+            if not (bool(ok) and reading.is_believable(largest)):
+                broken = f"diverged in epoch {epoch} at step {int(steps)}; kept the epoch before"
+                break
+            last = reading
+            curve.append(last.value)
+            member_curves.append(last.per_critic)
+            losses.append(float(info.loss))
+            if on_epoch is not None:
+                on_epoch(EpochReport(epoch, config.epochs, losses[-1], curve[-1], int(steps)))
     return Evaluation(
         last.value,
         last.per_critic,
@@ -191,14 +132,6 @@ def evaluate_policy(
     )
 
 
-def draw_resampling(n_episodes: int, n_members: int, seed: int) -> np.ndarray:
-    """(E, M) how often each member sees each episode, of mean one for every member."""
-    counts = np.random.default_rng(seed).multinomial(
-        n_episodes, np.full(n_episodes, 1.0 / n_episodes), size=n_members
-    )
-    return counts.T.astype(np.float32)
-
-
 class Reading(NamedTuple):
     """What critics say of a policy at the start."""
 
@@ -209,50 +142,6 @@ class Reading(NamedTuple):
     def is_believable(self, largest: float) -> bool:
         """Whether every member is finite and its value no larger than this."""
         return bool(is_finite(self.critics) & np.all(np.abs(self.per_critic) <= largest))
-
-
-def init_critics(
-    config: CriticConfig, key: PRNGKeyArray, log: Log, signature: Signature, discount: float
-) -> Critics:
-    """A fresh ensemble with the scalings that the configuration asks for, taken from the log."""
-    scaling = None
-    if config.scale_observations and log.observations.ndim == 2:
-        scaling = Scaling.fit(log.observations)
-    shift, spread = 0.0, 1.0
-    if config.scale_returns:
-        to_go = bootstrapped_returns_to_go(log, discount)
-        shift = float(to_go.mean())
-        # A policy that earns the same everywhere has no spread; another one would have some.
-        spread = max(float(to_go.std()), 1e-3 * abs(shift), 1e-6)
-    return config.init(key, signature, scaling=scaling, shift=shift, spread=spread)
-
-
-def prefit(
-    config: CriticConfig,
-    state: CriticState,
-    log: Log,
-    transitions: Transitions,
-    discount: float,
-    key: PRNGKeyArray,
-    n_steps: int,
-) -> CriticState:
-    """Fit the critics to the log's returns-to-go: exact for the policy that made the log."""
-    if n_steps == 0:
-        return state
-    to_go = jnp.asarray(bootstrapped_returns_to_go(log, discount), float)
-    online = fit_critics(config, transitions, to_go, state, key, n_steps).online
-    return CriticState.init(config, online)
-
-
-def largest_believable(log: Log, discount: float) -> float:
-    """Mean |Q| beyond which critics are taken to have exploded.
-
-    Counted from the largest possible |value|, max |r| / (1 - γ), but from no less than one: fresh
-    networks are of that order whatever the rewards.
-    """
-    largest_value = float(np.abs(log.rewards).max()) / (1.0 - discount)
-    # Single precision ends there, and rewards may come close to it.
-    return min(LARGEST_BELIEVABLE * max(1.0, largest_value), float(np.finfo(np.float32).max))
 
 
 def check_spaces(log: Log, signature: Signature) -> None:
@@ -319,40 +208,3 @@ def has_settled(curve: np.ndarray, tolerance: float) -> bool:
         return False
     moved = abs(curve[-fifth:].mean() - curve[-2 * fifth : -fifth].mean())
     return bool(moved <= tolerance * (np.ptp(curve) + abs(curve[-fifth:].mean())))
-
-
-@eqx.filter_jit
-def run_evaluation_epoch(
-    config: EvaluationConfig,
-    transitions: Transitions,
-    policy: Policy,
-    state: CriticState,
-    discount: float,
-    largest: Float[Array, ""],
-    key: PRNGKeyArray,
-) -> tuple[CriticState, CriticInfo, Array, Bool[Array, ""]]:
-    """One epoch of Algorithm 2, lines 2 to 5, over and over.
-
-    Returns:
-        The state, the averages of the infos, the number of steps done, whether all were healthy.
-    """
-    dynamic, static = eqx.partition(state, eqx.is_array)
-
-    def step(key: PRNGKeyArray, dynamic: Any) -> tuple[Any, CriticInfo]:
-        state = eqx.combine(dynamic, static)
-        batch_key, action_key = jax.random.split(key)
-        batch = transitions.sample(batch_key, config.critics.batch_size)
-        values = next_state_values(config.critics, state.target, policy, batch, action_key)
-        targets = bootstrap_targets(batch.rewards, batch.terminated, values, discount)
-        state, info = step_critics(config.critics, state, batch, targets)
-        return eqx.filter(state, eqx.is_array), info
-
-    dynamic, info, count, ok = run_epoch(
-        step,
-        dynamic,
-        key,
-        config.steps_per_epoch,
-        lambda info: within_bounds(info.loss, info.q, largest),
-    )
-    # The last update has had no step after it to show what it did.
-    return eqx.combine(dynamic, static), info, count, ok & is_finite(dynamic)

@@ -1,8 +1,9 @@
-"""A log as arrays on the device, and mini-batches of it."""
+"""A log as arrays on the device, or mapped from its files, and mini-batches of it."""
 
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -11,6 +12,9 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from nacre.log import Log
+
+BLOCK_ROWS = 2**20
+"""Rows that are weighed at a time."""
 
 
 class Batch(eqx.Module):
@@ -63,10 +67,7 @@ class Transitions(eqx.Module):
                 the states as the discounted value sees them.
             resampling: (E, M) how often each critic sees each episode; once if not given.
         """
-        lengths = np.diff(log.offsets)
-        steps = np.arange(len(log)) - np.repeat(log.offsets[:-1], lengths)
-        seen = discount**steps
-        weights = seen / seen.mean() if discounted_states else np.ones(len(log))
+        length, weights = weigh_rows(log, discount, discounted_states)
         return cls(
             Batch(
                 jnp.asarray(log.observations),
@@ -74,16 +75,21 @@ class Transitions(eqx.Module):
                 jnp.asarray(log.rewards),
                 jnp.asarray(log.next_observations),
                 jnp.asarray(log.terminated, jnp.float32),
-                jnp.asarray(weights, jnp.float32),
+                jnp.ones(len(log), jnp.float32) if weights is None else jnp.asarray(weights),
             ),
             jnp.asarray(log.starts),
-            jnp.asarray(seen.sum() / log.n_episodes, jnp.float32),
+            jnp.asarray(length, jnp.float32),
             None if resampling is None else jnp.asarray(log.episode_ids, jnp.int32),
             None if resampling is None else jnp.asarray(resampling, jnp.float32),
         )
 
     def __len__(self) -> int:
         return int(self.rows.rewards.shape[0])
+
+    @property
+    def observations(self) -> Array:
+        """The states of the log, to draw from."""
+        return self.rows.observations
 
     def sample(self, key: PRNGKeyArray, n: int) -> Batch:
         """N rows with replacement."""
@@ -99,3 +105,81 @@ class Transitions(eqx.Module):
         if self.resampling is None or self.episodes is None:
             return batch
         return dataclasses.replace(batch, resampling=self.resampling[self.episodes[rows]].T)
+
+
+class MappedTransitions:
+    """A log that is larger than memory: rows are gathered where they lie, many steps at a time.
+
+    What is a number a row is in memory. `resampling` and `starts` are as in `Transitions`.
+    """
+
+    def __init__(
+        self,
+        log: Log,
+        *,
+        discount: float = 0.99,
+        discounted_states: bool = False,
+        resampling: np.ndarray | None = None,
+    ) -> None:
+        length, self.weights = weigh_rows(log, discount, discounted_states)
+        self.log = log
+        self.starts = jnp.asarray(log.starts)
+        self.discounted_length = jnp.asarray(length, jnp.float32)
+        self.resampling = None if resampling is None else jnp.asarray(resampling, jnp.float32)
+
+    def __len__(self) -> int:
+        return len(self.log)
+
+    def gather(self, rows: np.ndarray) -> Batch:
+        """Rows (steps, n) of the log as arrays (steps, n, …), not on the device yet."""
+        log = self.log
+        ones = np.ones(rows.shape, np.float32)
+        columns: tuple[Any, ...] = (
+            log.observations[rows],
+            log.actions[rows],
+            log.rewards[rows],
+            log.next_observations[rows],
+            log.terminated[rows].astype(np.float32),
+            ones if self.weights is None else self.weights[rows],
+        )
+        return Batch(*columns)
+
+    def find_episodes(self, rows: np.ndarray) -> np.ndarray:
+        """The episode of each row."""
+        found = np.searchsorted(self.log.offsets, rows, side="right") - 1
+        return np.asarray(found, np.int32)
+
+
+def open_transitions(
+    log: Log,
+    *,
+    discount: float = 0.99,
+    discounted_states: bool = False,
+    resampling: np.ndarray | None = None,
+) -> Transitions | MappedTransitions:
+    """A log ready to be sampled from: on the device, or where it lies if it is too large.
+
+    Args:
+        log: The log.
+        discount: γ.
+        discounted_states: As for `Transitions.from_log`.
+        resampling: As for `Transitions.from_log`.
+    """
+    make = MappedTransitions if log.is_mapped else Transitions.from_log
+    return make(log, discount=discount, discounted_states=discounted_states, resampling=resampling)
+
+
+def weigh_rows(
+    log: Log, discount: float, discounted_states: bool
+) -> tuple[float, np.ndarray | None]:
+    """Mean of Σ γ^t over an episode, and γ^t of each row over its mean (N,) where it counts."""
+    seen = np.empty(len(log))
+    for first in range(0, len(log), BLOCK_ROWS):
+        rows = np.arange(first, min(first + BLOCK_ROWS, len(log)))
+        episodes = np.searchsorted(log.offsets, rows, side="right") - 1
+        seen[rows[0] : rows[-1] + 1] = discount ** (rows - log.offsets[episodes])
+    length = float(seen.sum() / log.n_episodes)
+    if not discounted_states:
+        return length, None
+    seen /= seen.mean()
+    return length, seen.astype(np.float32)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
+from gymnasium import Space
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from nacre.costs.family import SwitchingCost
@@ -21,9 +22,10 @@ from nacre.evaluation.backup import (
     step_critics,
 )
 from nacre.evaluation.critics import Critics
+from nacre.evaluation.feeds import Chunk
 from nacre.evaluation.loop import is_finite, run_epoch, within_bounds
 from nacre.evaluation.noise import draw_uniforms
-from nacre.evaluation.transitions import Batch, Transitions
+from nacre.evaluation.transitions import Batch, MappedTransitions, Transitions
 from nacre.learning.config import LearnerConfig
 from nacre.learning.occupancy import OccupancyState, init_occupancy, step_occupancy
 from nacre.policies.distributions import ActionDistribution, Categorical, Gaussian
@@ -38,7 +40,7 @@ class SwitchingProblem(eqx.Module):
     arrays they do not make the compiled epoch another one.
     """
 
-    transitions: Transitions
+    transitions: Transitions | Chunk | MappedTransitions
     old_policy: Policy
     start: Float[Array, "starts ..."]
     cost: SwitchingCost = eqx.field(static=True)
@@ -94,14 +96,9 @@ def step(
     config: LearnerConfig, problem: SwitchingProblem, key: PRNGKeyArray, state: State
 ) -> tuple[State, Info]:
     """One pass through lines 3 to 7 of Algorithm 1."""
-    batch_key, next_key, state_key, action_key, actor_key, start_key = jax.random.split(key, 6)
-    batch = problem.transitions.sample(batch_key, config.critics.batch_size)
-    cost_states = problem.cost.state_measure.draw(
-        state_key,
-        config.n_cost_states,
-        problem.transitions.rows.observations,
-        state.policy.observation_space,
-    )
+    _, next_key, _, action_key, actor_key, start_key = jax.random.split(key, 6)
+    space, rows = state.policy.observation_space, cast(Transitions, problem.transitions)
+    batch, cost_states = draw_rows(config, problem.cost, space, rows, key)
 
     def price(policy: Policy) -> Float[Array, ""]:
         full = problem.cost.at(
@@ -122,7 +119,7 @@ def step(
         occupancy = step_occupancy(
             config.occupancy,
             occupancy,
-            problem.transitions,
+            rows,
             batch,
             state.policy,
             problem.old_policy,
@@ -154,6 +151,18 @@ def step(
         optax.tree.norm(gradient),
     )
     return State(policy, critics, memory, occupancy), info
+
+
+def draw_rows(
+    config: LearnerConfig, cost: SwitchingCost, space: Space[Any], transitions: Any, key: Array
+) -> tuple[Batch, Array]:
+    """The mini-batch and the cost states of the step with this key."""
+    batch_key, _, state_key, *_ = jax.random.split(key, 6)
+    batch = transitions.sample(batch_key, config.critics.batch_size)
+    states = cost.state_measure.draw(
+        state_key, config.n_cost_states, transitions.observations, space
+    )
+    return batch, states
 
 
 def actor_objective(
@@ -281,6 +290,20 @@ def learn_epoch(
 
     dynamic, info, count, ok = run_epoch(advance, dynamic, key, config.steps_per_epoch, healthy)
     state = eqx.combine(dynamic, static)
+    info, ok = finish_epoch(config, problem, state, info, key, largest, ok)
+    return state, info, count, ok
+
+
+def finish_epoch(
+    config: LearnerConfig,
+    problem: SwitchingProblem,
+    state: State,
+    info: Info,
+    key: PRNGKeyArray,
+    largest: Float[Array, ""],
+    ok: Bool[Array, ""],
+) -> tuple[Info, Bool[Array, ""]]:
+    """What an epoch still has to say after its last step: its value, and whether it is sound."""
     if config.actor.states == "log":
         # No step has this number, so the noise is not that of any of them.
         read_key = jax.random.fold_in(key, config.steps_per_epoch)
@@ -289,8 +312,8 @@ def learn_epoch(
             lambda i: (i.value, i.net_value), info, (value, net_estimate(config, value, info.cost))
         )
     # The last step's update has had no step after it to show what it did.
-    ok &= is_believable(config, info, largest) & is_finite(dynamic)
-    return state, info, count, ok
+    sound = is_finite(eqx.filter(state, eqx.is_array))
+    return info, ok & is_believable(config, info, largest) & sound
 
 
 def is_believable(config: LearnerConfig, info: Info, largest: Float[Array, ""]) -> Bool[Array, ""]:

@@ -21,17 +21,19 @@ from nacre.costs.fit import check_log_fits
 from nacre.errors import InputError
 from nacre.evaluation.backup import CriticState
 from nacre.evaluation.critics import Critics
-from nacre.evaluation.fitted import as_rows, init_critics, largest_believable, prefit
-from nacre.evaluation.transitions import Transitions
+from nacre.evaluation.fitted import as_rows
+from nacre.evaluation.preparation import fit_scaling, init_critics, largest_believable, prefit
+from nacre.evaluation.transitions import open_transitions
 from nacre.learning.checkpoint import read_checkpoint, write_checkpoint
 from nacre.learning.config import LearnerConfig
-from nacre.learning.nac import State, SwitchingProblem, init_state, learn_epoch
+from nacre.learning.epochs import open_epochs
+from nacre.learning.nac import State, SwitchingProblem, init_state
 from nacre.learning.progress import Reporter, Silent, Tick
 from nacre.learning.stopping import reason_to_stop
 from nacre.log import Log
 from nacre.policies.cloning import clone_policy
 from nacre.policies.files import fingerprint
-from nacre.policies.policy import MLPPolicy, Policy, Scaling, TabularPolicy
+from nacre.policies.policy import MLPPolicy, Policy, TabularPolicy
 from nacre.policies.records import RecordedPolicy
 from nacre.policies.softening import soften
 
@@ -107,7 +109,6 @@ def learn(
     check_fit(log, old_policy, cost)
     report = reporter or Silent()
     problem, state, epoch_key = _set_up(log, old_policy, cost, start, config, seed, critics)
-    compiled = _compiled_part(config)
     largest = jnp.asarray(largest_believable(log, config.discount), float)
     history: list[EpochRecord] = []
     path = None if checkpoint is None else Path(checkpoint)
@@ -128,41 +129,29 @@ def learn(
     stop_reason = _reason(history, old_value, config)
     healthy = complete = True
     try:
-        while stop_reason is None:
-            epoch, began = len(history), time.perf_counter()
-            share = min(1.0, epoch / config.ramp_epochs) if config.ramp_epochs else 1.0
-            problem = eqx.tree_at(lambda p: p.price_share, problem, jnp.asarray(share, float))
-            after, info, count, ok = learn_epoch(
-                compiled, problem, state, jax.random.fold_in(epoch_key, epoch), largest
-            )
-            if not bool(ok):
-                healthy = False
-                stop_reason = (
-                    f"diverged in epoch {epoch + 1} of {config.epochs} at step {int(count)} "
-                    f"(critic loss {float(info.critic_loss):.3g}, mean Q {float(info.q):.3g}); "
-                    f"kept the policy of {f'epoch {epoch}' if epoch else 'the start'}"
+        with open_epochs(_compiled_part(config), problem, largest, epoch_key) as run:
+            while stop_reason is None:
+                epoch, began = len(history), time.perf_counter()
+                share = min(1.0, epoch / config.ramp_epochs) if config.ramp_epochs else 1.0
+                after, info, count, ok = run(state, jnp.asarray(share, float), epoch)
+                if not bool(ok):
+                    healthy = False
+                    stop_reason = (
+                        f"diverged in epoch {epoch + 1} of {config.epochs} at step {int(count)} "
+                        f"(critic loss {float(info.critic_loss):.3g}, mean Q {float(info.q):.3g}); "
+                        f"kept the policy of {f'epoch {epoch}' if epoch else 'the start'}"
+                    )
+                    break
+                state = after
+                numbers = {name: float(value) for name, value in vars(info).items()}
+                history.append(
+                    EpochRecord(epoch, int(count), **numbers, seconds=time.perf_counter() - began)
                 )
-                break
-            state = after
-            numbers = {name: float(value) for name, value in vars(info).items()}
-            history.append(
-                EpochRecord(epoch, int(count), **numbers, seconds=time.perf_counter() - began)
-            )
-            if path is not None:
-                records = [dataclasses.asdict(record) for record in history]
-                write_checkpoint(path, state, identity, records)
-            latest = history[-1]
-            report(
-                Tick(
-                    "learning",
-                    epoch,
-                    config.epochs,
-                    latest.steps,
-                    latest.critic_loss,
-                    latest.net_value,
-                )
-            )
-            stop_reason = _reason(history, old_value, config)
+                if path is not None:
+                    records = [dataclasses.asdict(record) for record in history]
+                    write_checkpoint(path, state, identity, records)
+                report(_tick(history[-1], config))
+                stop_reason = _reason(history, old_value, config)
     except KeyboardInterrupt:
         complete, stop_reason = False, f"interrupted after {len(history)} epochs"
     return Learned(state.policy, state, tuple(history), stop_reason or "", healthy, complete)
@@ -178,7 +167,7 @@ def first_policy(config: LearnerConfig, old_policy: Policy, log: Log, key: Array
     """The policy that learning starts from: the old one's weights, or fresh ones."""
     if config.actor.warm_start:
         return _learnable(old_policy, log, key)
-    scaling = Scaling.fit(log.observations) if log.observations.ndim == 2 else None
+    scaling = fit_scaling(log) if log.observations.ndim == 2 else None
     return MLPPolicy.init(key, old_policy.signature, hidden=config.actor.hidden, scaling=scaling)
 
 
@@ -223,10 +212,11 @@ def _set_up(
     init_key, prefit_key, policy_key, ratio_key, epoch_key = jax.random.split(
         jax.random.key(seed), 5
     )
+    transitions = open_transitions(
+        log, discount=config.discount, discounted_states=config.actor.discounted_states
+    )
     problem = SwitchingProblem(
-        Transitions.from_log(
-            log, discount=config.discount, discounted_states=config.actor.discounted_states
-        ),
+        transitions,
         open_policy(old_policy),
         as_rows(start, old_policy.signature),
         dataclasses.replace(cost, learning_weight=1.0, transaction_weight=0.0),
@@ -246,7 +236,7 @@ def _set_up(
         config.critics,
         CriticState.init(config.critics, critics),
         log,
-        problem.transitions,
+        transitions,
         config.discount,
         prefit_key,
         config.prefit_steps,
@@ -263,6 +253,11 @@ def _reason(history: list[EpochRecord], old_value: float, config: LearnerConfig)
     # Net values at a lower price say nothing about the full one.
     judged = [record.net_value for record in history[config.ramp_epochs :]]
     return reason_to_stop(judged, old_value, config.stopping)
+
+
+def _tick(record: EpochRecord, config: LearnerConfig) -> Tick:
+    numbers = record.steps, record.critic_loss, record.net_value
+    return Tick("learning", record.epoch, config.epochs, *numbers)
 
 
 def _compiled_part(config: LearnerConfig) -> LearnerConfig:

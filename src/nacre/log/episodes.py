@@ -18,7 +18,7 @@ from nacre.log.draft import Draft, apply_offsets, as_arrays
 from nacre.log.problems import Problems
 from nacre.log.spaces import JSON, space_to_json
 from nacre.log.stores import blocks
-from nacre.log.views import Runs, hold, select_runs
+from nacre.log.views import MappedRows, Runs, hold, select_runs
 
 ROW_ARRAYS = (
     "observations",
@@ -142,6 +142,11 @@ class Log:
 
     def __len__(self) -> int:
         return len(self.rewards)
+
+    @property
+    def is_mapped(self) -> bool:
+        """Whether observations or actions are too large for memory and stay in their files."""
+        return any(isinstance(getattr(self, name), MappedRows) for name in VECTOR_ARRAYS)
 
     @property
     def n_transitions(self) -> int:
