@@ -90,6 +90,7 @@ def run(*arguments: str) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--out", type=Path, help="JSON file for the figures.")
     parser.add_argument("--read", choices=sorted(READERS), help=argparse.SUPPRESS)
     parser.add_argument("--write", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--path", type=Path, help=argparse.SUPPRESS)
@@ -99,7 +100,11 @@ def main() -> None:
     elif arguments.read:
         print(json.dumps(measure(arguments.read, arguments.path)))
     else:
-        print(json.dumps(compare(arguments.rows), indent=2))
+        text = json.dumps(compare(arguments.rows), indent=2)
+        print(text)
+        if arguments.out is not None:
+            arguments.out.parent.mkdir(parents=True, exist_ok=True)
+            arguments.out.write_text(f"{text}\n", encoding="utf-8")
 
 
 def compare(rows: int) -> dict[str, float]:

@@ -25,7 +25,8 @@ def test_the_file_is_as_documented(tmp_path: Path) -> None:
         "terminated",
         "truncated",
     ]
-    assert schema.field("observation").type == pa.list_(pa.float32(), 2)
+    element = pa.field("element", pa.float32(), nullable=False)
+    assert schema.field("observation").type == pa.list_(element, 2)
     assert schema.field("terminated").type == pa.bool_()
     document = json.loads(schema.metadata[b"nacre"])
     assert document["observation_space"] == {

@@ -150,7 +150,7 @@ def _read_vectors(
     room, lengths = _Room(column), []
     width: int | None = None
     for chunk in chunks:
-        counts = pc.fill_null(pc.list_value_length(chunk), -1).to_numpy(zero_copy_only=False)
+        counts = _count_entries(chunk)
         lengths.append(counts)
         width = int(counts[0]) if width is None and len(counts) else width
         if width is not None and width > 0 and (counts == width).all():
@@ -159,6 +159,14 @@ def _read_vectors(
         _report_ragged(column.name, np.concatenate(lengths), problems)
         return None
     return room.finish()
+
+
+def _count_entries(chunk: Any) -> NDArray[Any]:
+    """Return the length of each list, -1 where there is none."""
+    if pa.types.is_fixed_size_list(chunk.type) and not chunk.null_count:
+        return np.broadcast_to(np.int32(chunk.type.list_size), len(chunk))
+    counts = pc.fill_null(pc.list_value_length(chunk), -1)
+    return np.asarray(counts.to_numpy(zero_copy_only=False))
 
 
 def _report_ragged(name: str, lengths: NDArray[Any], problems: Problems) -> None:

@@ -105,6 +105,12 @@ def build_table(columns: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]
             arrays.append(pa.array(plain))
         else:
             flat = pa.array(plain.reshape(-1))
-            arrays.append(pa.FixedSizeListArray.from_arrays(flat, plain.shape[1]))
-    fields = [pa.field(n, a.type) for n, a in zip(columns, arrays, strict=True)]
+            # Nothing is missing; to say so saves readers to look.
+            element = pa.field("element", flat.type, nullable=False)
+            kind = pa.list_(element, plain.shape[1])
+            arrays.append(pa.FixedSizeListArray.from_arrays(flat, type=kind))
+    fields = [
+        pa.field(name, array.type, nullable=not is_list(array.type))
+        for name, array in zip(columns, arrays, strict=True)
+    ]
     return pa.Table.from_arrays(arrays, schema=pa.schema(fields, metadata=metadata))
