@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import functools
 import importlib.util
 import re
 import sys
@@ -17,6 +18,7 @@ from nacre import advice_config
 from nacre.advice_config import AdviceConfig, suggest_config
 from nacre.costs import build_cost, parse_cost
 from nacre.log import Log
+from nacre.policies import CloneConfig, cloning, log_cloning
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -61,20 +63,16 @@ def _prose(page: Path) -> str:
 
 @pytest.fixture
 def quick_advice(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Advice after a few updates: enough for a page whose outputs do not depend on how many."""
+    """Advice after a few updates: pages that ask for it show nothing that depends on how many."""
 
     def suggest_less(log: Log, discount: float = 0.99) -> AdviceConfig:
         config = suggest_config(log, discount)
-        learner = dataclasses.replace(
-            config.learner, epochs=5, ramp_epochs=2, steps_per_epoch=150, prefit_steps=150
-        )
-        judges = dataclasses.replace(config.judges, epochs=2, steps_per_epoch=150, prefit_steps=150)
-        weights = config.behaviour_weights[-1:]
-        return dataclasses.replace(
-            config, learner=learner, judges=judges, behaviour_weights=weights, calm_factors=()
-        )
+        judges = dataclasses.replace(config.judges, epochs=1, steps_per_epoch=50, prefit_steps=50)
+        return dataclasses.replace(config, judges=judges, behaviour_weights=())
 
     monkeypatch.setattr(advice_config, "suggest_config", suggest_less)
+    for module in (cloning, log_cloning):
+        monkeypatch.setattr(module, "CloneConfig", functools.partial(CloneConfig, n_steps=200))
 
 
 @pytest.mark.usefixtures("quick_advice")
