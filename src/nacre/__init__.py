@@ -29,15 +29,21 @@ if TYPE_CHECKING:
     from nacre.log import read_log as read_log
     from nacre.log import validate_log as validate_log
     from nacre.log import write_log as write_log
+    from nacre.policies import Card as Card
     from nacre.policies import Controller as Controller
     from nacre.policies import read_policy as read_policy
+    from nacre.policies import write_card as write_card
     from nacre.policies import write_policy as write_policy
+    from nacre.policies import write_predictor as write_predictor
+    from nacre.tracking import combine_reporters as combine_reporters
+    from nacre.tracking import open_tracking as open_tracking
 
 # Imported on first use: `import nacre` and `nacre --help` must not wait for JAX and Arrow.
 _HOMES = {
     "Advice": "nacre.advice",
     "AdviceConfig": "nacre.advice_config",
     "Candidate": "nacre.learning.proposals",
+    "Card": "nacre.policies",
     "ColumnMap": "nacre.log",
     "Controller": "nacre.policies",
     "GeneralTransportCost": "nacre.costs",
@@ -48,15 +54,19 @@ _HOMES = {
     "SwitchingCost": "nacre.costs",
     "TransportCost": "nacre.costs",
     "advise": "nacre.advisor",
+    "combine_reporters": "nacre.tracking",
     "convert_log": "nacre.convert",
     "log_from_arrays": "nacre.log",
     "log_from_table": "nacre.log",
+    "open_tracking": "nacre.tracking",
     "read_cost": "nacre.costs",
     "read_log": "nacre.log",
     "read_policy": "nacre.policies",
     "validate_log": "nacre.log",
     "write_log": "nacre.log",
+    "write_card": "nacre.policies",
     "write_policy": "nacre.policies",
+    "write_predictor": "nacre.policies",
 }
 _MODULES = {"examples": "nacre.examples", "groups": "nacre.costs.groups"}
 
@@ -64,6 +74,7 @@ __all__ = [
     "Advice",
     "AdviceConfig",
     "Candidate",
+    "Card",
     "ColumnMap",
     "Controller",
     "GeneralTransportCost",
@@ -75,17 +86,21 @@ __all__ = [
     "TransportCost",
     "__version__",
     "advise",
+    "combine_reporters",
     "convert_log",
     "examples",
     "groups",
     "log_from_arrays",
     "log_from_table",
+    "open_tracking",
     "read_cost",
     "read_log",
     "read_policy",
     "validate_log",
+    "write_card",
     "write_log",
     "write_policy",
+    "write_predictor",
 ]
 
 
