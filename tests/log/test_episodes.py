@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nacre.errors import InputError
-from nacre.log import Log
+from nacre.log import Log, episodes
 
 from .samples import assert_same, logs, make_log
 
@@ -316,3 +316,12 @@ def test_scalars_instead_of_arrays_are_refused() -> None:
 def test_an_empty_log_is_refused() -> None:
     with pytest.raises(InputError, match="the log is empty"):
         Log.from_arrays(np.zeros((0, 2)), np.zeros((0, 1)), [], [])
+
+
+def test_returns_do_not_depend_on_the_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = make_log((5, 2, 17, 1, 3, 9))
+    whole = log.returns(0.9), log.returns_to_go(0.9)
+    for rows in (1, 4, 20):
+        monkeypatch.setattr(episodes, "BLOCK_ROWS", rows)
+        np.testing.assert_array_equal(log.returns(0.9), whole[0])
+        np.testing.assert_array_equal(log.returns_to_go(0.9), whole[1])
