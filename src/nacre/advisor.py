@@ -6,6 +6,7 @@ import dataclasses
 import time
 from collections.abc import Sequence
 
+import jax
 import numpy as np
 from jaxtyping import ArrayLike
 
@@ -20,9 +21,10 @@ from nacre.evaluation.behaviour import Behaviour, examine_behaviour
 from nacre.evaluation.fitted import Evaluation, as_rows
 from nacre.learning.progress import Reporter, Silent, Tick
 from nacre.learning.proposals import Candidate, calm_policy
-from nacre.learning.run import Learned, check_fit, learn
+from nacre.learning.run import CLONED_ROWS, Learned, check_fit, learn
 from nacre.log import Log
 from nacre.policies.files import fingerprint
+from nacre.policies.opening import find_start
 from nacre.policies.policy import Policy
 from nacre.report import Evidence, examine_change
 from nacre.versions import find_versions
@@ -164,6 +166,10 @@ def _learn(
     """What Net Actor-Critic finds, for each behaviour weight."""
     found = {}
     old_value = float(np.mean(log.returns(config.learner.discount)))
+    first = None
+    if config.learner.actor.warm_start and config.behaviour_weights:
+        # The same whether the policy came as weights, as a file that can be asked, or as columns.
+        first = find_start(old_policy, log.observations[:CLONED_ROWS], jax.random.key(seed))
     for index, weight in enumerate(config.behaviour_weights):
         actor = dataclasses.replace(config.learner.actor, behaviour_weight=weight)
 
@@ -177,6 +183,7 @@ def _learn(
             start,
             dataclasses.replace(config.learner, actor=actor),
             old_value=old_value,
+            first=first,
             seed=seed + index,
             reporter=renamed,
         )

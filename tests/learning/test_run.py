@@ -310,7 +310,8 @@ def test_every_one_of_many_start_states_counts_for_the_identity() -> None:
 
 def test_a_table_is_opened_without_touching_what_it_allows() -> None:
     table = TabularPolicy.from_probabilities([[0.5, 0.5, 0.0], [0.2, 0.3, 0.5]])
-    opened = open_policy(table)
+    log = make_finite(5).log
+    opened = open_policy(table, log)
     assert isinstance(opened, TabularPolicy)
     np.testing.assert_array_equal(opened.logits[0, :2], table.logits[0, :2])
     np.testing.assert_array_equal(opened.logits[1], table.logits[1])
@@ -319,8 +320,8 @@ def test_a_table_is_opened_without_touching_what_it_allows() -> None:
 
     # Logits are known up to a constant, the least one is relative to it.
     lower = TabularPolicy(table.logits - 100.0, table.signature)
-    np.testing.assert_allclose(open_policy(lower).table, table.table, atol=1e-6)
-    assert np.all(np.isfinite(open_policy(lower).logits))
+    np.testing.assert_allclose(open_policy(lower, log).table, table.table, atol=1e-6)
+    assert np.all(np.isfinite(open_policy(lower, log).logits))
 
 
 def test_learning_starts_from_the_old_policy_or_from_scratch() -> None:

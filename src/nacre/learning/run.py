@@ -31,11 +31,13 @@ from nacre.learning.nac import State, SwitchingProblem, init_state
 from nacre.learning.progress import Reporter, Silent, Tick
 from nacre.learning.stopping import reason_to_stop
 from nacre.log import Log
+from nacre.policies import opening
+from nacre.policies.blackbox import BlackBox
 from nacre.policies.cloning import clone_policy
 from nacre.policies.files import fingerprint
 from nacre.policies.policy import MLPPolicy, Policy, TabularPolicy
 from nacre.policies.records import RecordedPolicy
-from nacre.policies.softening import soften
+from nacre.policies.rules import RulePolicy
 
 CLONED_ROWS = 50_000
 """Rows of the log that a clone or a softened policy is fitted to at most."""
@@ -86,6 +88,7 @@ def learn(
     *,
     old_value: float,
     critics: Critics | None = None,
+    first: Policy | None = None,
     seed: int = 0,
     reporter: Reporter | None = None,
     checkpoint: str | Path | None = None,
@@ -100,6 +103,7 @@ def learn(
         config: The learner.
         old_value: Value of the old policy at the start, for the stopping rule.
         critics: Those that evaluated the old policy, wanted by `config.warm_critics`.
+        first: The policy that learning starts from; if not given, as `config.actor` says.
         seed: Everything random follows from it.
         reporter: Hears of every epoch.
         checkpoint: A `.safetensors` file, written after every epoch; if it holds a run of the same
@@ -108,7 +112,7 @@ def learn(
     """
     check_fit(log, old_policy, cost)
     report = reporter or Silent()
-    problem, state, epoch_key = _set_up(log, old_policy, cost, start, config, seed, critics)
+    problem, state, epoch_key = _set_up(log, old_policy, cost, start, config, seed, critics, first)
     largest = jnp.asarray(largest_believable(log, config.discount), float)
     history: list[EpochRecord] = []
     path = None if checkpoint is None else Path(checkpoint)
@@ -122,6 +126,7 @@ def learn(
             config,
             seed,
             critics if config.warm_critics else None,
+            first,
         )
         if path.exists():
             state, records = read_checkpoint(path, state, identity)
@@ -173,29 +178,28 @@ def first_policy(config: LearnerConfig, old_policy: Policy, log: Log, key: Array
 
 def _learnable(policy: Policy, log: Log, key: Array) -> Policy:
     """The old policy as something with weights and gradients: itself, or a clone of it."""
-    if isinstance(policy, RecordedPolicy):
-        policy = policy.clone
-    if isinstance(policy, MLPPolicy) and policy.head == "greedy":
-        return soften(policy, log.observations[:CLONED_ROWS])
-    if isinstance(policy, (TabularPolicy, MLPPolicy)):
-        return open_policy(policy)
-    if hasattr(policy, "outputs_at") and hasattr(policy, "head"):
-        clone, _ = clone_policy(policy, log.observations[:CLONED_ROWS], key)
-        return _learnable(clone, log, key)
+    opened = open_policy(policy, log)
+    if isinstance(opened, RecordedPolicy):
+        return opened.clone
+    if isinstance(opened, (TabularPolicy, MLPPolicy)):
+        return opened
+    if isinstance(opened, RulePolicy | BlackBox):
+        clone, _ = clone_policy(opened, log.observations[:CLONED_ROWS], key)
+        return clone
     raise InputError(
         f"a {type(policy).__name__} has no weights to start from; set actor.warm_start to false to "
         "train from scratch"
     )
 
 
-def open_policy(policy: Policy) -> Policy:
-    """The same policy, but a table that forbids actions gives them a little.
+def open_policy(policy: Policy, log: Log) -> Policy:
+    """The same policy, but nothing is impossible: what it rules out gets a little.
 
     An action of probability zero has no gradient, an infinite divergence and an infinite ratio.
     Every other number keeps its bits.
     """
     if not isinstance(policy, TabularPolicy):
-        return policy
+        return opening.open_policy(policy, log.observations[:CLONED_ROWS])
     total = jax.nn.logsumexp(policy.logits, axis=-1, keepdims=True)
     return TabularPolicy(jnp.maximum(policy.logits, total + LEAST_LOGIT), policy.signature)
 
@@ -208,6 +212,7 @@ def _set_up(
     config: LearnerConfig,
     seed: int,
     old_critics: Critics | None,
+    first: Policy | None,
 ) -> tuple[SwitchingProblem, State, Array]:
     init_key, prefit_key, policy_key, ratio_key, epoch_key = jax.random.split(
         jax.random.key(seed), 5
@@ -217,7 +222,7 @@ def _set_up(
     )
     problem = SwitchingProblem(
         transitions,
-        open_policy(old_policy),
+        open_policy(old_policy, log),
         as_rows(start, old_policy.signature),
         dataclasses.replace(cost, learning_weight=1.0, transaction_weight=0.0),
         prices=jnp.asarray(cost.prices, float),
@@ -241,7 +246,9 @@ def _set_up(
         prefit_key,
         config.prefit_steps,
     )
-    policy = first_policy(config, old_policy, log, policy_key)
+    policy = first
+    if policy is None:
+        policy = first_policy(config, old_policy, log, policy_key)
     return problem, init_state(config, policy, fitted.online, ratio_key), epoch_key
 
 
@@ -284,6 +291,7 @@ def identify_run(
     config: LearnerConfig,
     seed: int,
     critics: Critics | None = None,
+    first: Policy | None = None,
 ) -> str:
     """A digest of all that a run follows from, alike in every process.
 
@@ -301,5 +309,6 @@ def identify_run(
             hashlib.sha256(np.asarray(leaf).tobytes()).hexdigest()
             for leaf in jax.tree.leaves(eqx.filter(critics, eqx.is_array))
         ),
+        *([] if first is None else [fingerprint(first)]),
     ]
     return hashlib.sha256("\n".join(described).encode()).hexdigest()
