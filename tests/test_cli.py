@@ -571,11 +571,10 @@ def test_a_reader_that_leaves_early_is_no_failure_to_talk_about() -> None:
 
 
 def test_lazy_names_are_the_real_ones() -> None:
-    from nacre.costs import family
-    from nacre.costs import groups as real_groups
+    from nacre import costs
 
-    assert nacre.TransportCost is family.TransportCost
-    assert nacre.groups is real_groups
+    assert nacre.TransportCost is costs.TransportCost
+    assert nacre.groups is costs.groups
     assert nacre.examples is examples
     assert set(nacre.__all__) <= set(dir(nacre))
     for name in nacre.__all__:

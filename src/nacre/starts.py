@@ -56,7 +56,7 @@ def _read_csv(path: Path) -> NDArray[np.float64]:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{shown}: cannot be read ({error}); {REMEDY}") from None
+        raise InputError(f"{shown}: cannot be read ({_explain(error)}); {REMEDY}") from None
     rows = [line.split(",") for line in lines if line.strip()]
     if rows and not any(_is_number(cell) for cell in rows[0]):
         rows = rows[1:]
@@ -85,10 +85,16 @@ def _read_npy(path: Path) -> NDArray[np.float64]:
         # Arrays of objects would be unpickled, and pickles can run code.
         rows = np.load(path, allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
-        raise InputError(f"{show_path(path)}: cannot be read ({error!s:.100}); {REMEDY}") from None
+        raise InputError(
+            f"{show_path(path)}: cannot be read ({_explain(error)}); {REMEDY}"
+        ) from None
     if not isinstance(rows, np.ndarray) or rows.dtype.kind not in "iuf":
         raise InputError(f"{show_path(path)}: does not hold numbers; {REMEDY}")
     return rows.astype(np.float64)
+
+
+def _explain(error: Exception) -> str:
+    return getattr(error, "strerror", None) or f"{error!s:.100}"
 
 
 def _is_number(text: str) -> bool:

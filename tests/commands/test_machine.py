@@ -183,8 +183,8 @@ def test_the_doctor_says_what_is_missing_and_how_to_get_it(
 # Completion
 
 
-def complete(*words: str) -> list[str]:
-    """What bash would offer for the last of these words."""
+def ask_shell(instruction: str, *words: str) -> str:
+    """What the command answers to bash."""
     done = subprocess.run(
         [sys.executable, "-m", "nacre.cli"],
         capture_output=True,
@@ -192,24 +192,31 @@ def complete(*words: str) -> list[str]:
         check=False,
         env={
             **os.environ,
-            "_NACRE_COMPLETE": "complete_bash",
+            "_NACRE_COMPLETE": instruction,
             "COMP_WORDS": " ".join(words),
             "COMP_CWORD": str(len(words) - 1),
         },
     )
     assert done.stderr == ""
-    return done.stdout.split()
+    return done.stdout
 
 
-def test_bash_completes_commands_options_and_their_arguments() -> None:
-    assert complete("nacre", "con") == ["convert", "config"]
-    assert complete("nacre", "advise", "--con") == ["--confidence", "--config"]
-    assert complete("nacre", "config", "show", "tr") == ["train-online"]
-    assert complete("nacre", "reproduce", "gym") == ["gymnasium", "gymnasium-ct"]
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        (("nacre", "con"), ["convert", "config"]),
+        (("nacre", "advise", "--con"), ["--confidence", "--config"]),
+        (("nacre", "config", "show", "tr"), ["train-online"]),
+        (("nacre", "reproduce", "gym"), ["gymnasium", "gymnasium-ct"]),
+    ],
+)
+def test_bash_completes_commands_options_and_arguments(
+    words: tuple[str, ...], offered: list[str]
+) -> None:
+    assert ask_shell("complete_bash", *words).split() == offered
 
 
-def test_completion_can_be_shown(invoke: Invoke) -> None:
-    code, out, err = invoke("--show-completion", "bash")
-    assert (code, err) == (0, "")
-    assert "_NACRE_COMPLETE=complete_bash" in out
-    assert "-F _nacre_completion nacre" in out
+def test_bash_is_told_whom_to_ask() -> None:
+    script = ask_shell("source_bash")
+    assert "_NACRE_COMPLETE=complete_bash" in script
+    assert "-F _nacre_completion nacre" in script
