@@ -62,7 +62,7 @@ def test_picture_of_the_two_state_world_is_what_its_script_draws(
 
 def _tiny(config: AdviceConfig) -> AdviceConfig:
     """One candidate that need not be learned, judged by small critics after a few updates."""
-    critics = dataclasses.replace(config.judges.critics, hidden=(8,), batch_size=16)
+    critics = dataclasses.replace(config.judges.critics, n_critics=3, hidden=(8,), batch_size=16)
     judges = dataclasses.replace(
         config.judges, critics=critics, epochs=1, steps_per_epoch=4, prefit_steps=4
     )
