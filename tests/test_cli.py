@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -543,6 +544,18 @@ def test_interruptions_end_without_a_word_too_many(
     monkeypatch.setattr(examples, "load_traffic", fail)
     monkeypatch.setattr(os, "dup2", lambda *_: None)
     assert invoke("demo") == expected
+
+
+def test_warnings_are_one_line(
+    invoke: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def warn() -> None:
+        warnings.simplefilter("always")
+        warnings.warn("the sky\nis low", RuntimeWarning, stacklevel=1)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(examples, "load_traffic", warn)
+    assert invoke("demo") == (130, "", "warning: the sky is low\n")
 
 
 def test_processes_exit_with_the_same_codes_and_no_traceback(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from typing import Annotated, Any, NoReturn
 
@@ -66,7 +67,10 @@ def run(arguments: Sequence[str] | None = None) -> NoReturn:
         # A terminal that cannot show ≤ or ± gets a substitute instead of a failure.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
-    sys.exit(_run(arguments))
+    with warnings.catch_warnings():
+        warnings.showwarning = _pass_warning
+        code = _run(arguments)
+    sys.exit(code)
 
 
 def _run(arguments: Sequence[str] | None) -> int:
@@ -99,6 +103,11 @@ def _complain_of_usage(error: Any) -> int:
     command = "nacre" if context is None else context.command_path
     _complain(f"{command}: {error.format_message().rstrip('.')}; try '{command} --help'")
     return int(error.exit_code)
+
+
+def _pass_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    """Print a warning without the place in the code that it comes from."""
+    _complain("warning: " + " ".join(str(message).split()))
 
 
 def _complain(*problems: str) -> None:

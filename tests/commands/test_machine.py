@@ -208,6 +208,7 @@ def ask_shell(instruction: str, *words: str) -> str:
         (("nacre", "advise", "--con"), ["--confidence", "--config"]),
         (("nacre", "config", "show", "tr"), ["train-online"]),
         (("nacre", "reproduce", "gym"), ["gymnasium", "gymnasium-ct"]),
+        (("nacre", "collect", "H"), ["HalfCheetah-v4", "Hopper-v4"]),
     ],
 )
 def test_bash_completes_commands_options_and_arguments(

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import io
 import sys
+from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from nacre import examples
-from nacre.commands.waiting import open_wait, read_log_aloud
+from nacre.commands import waiting
+from nacre.commands.waiting import ReadingProgress, find_position, open_wait, read_log_aloud
 
 
 class Terminal(io.StringIO):
@@ -35,3 +38,38 @@ def test_a_log_is_read_as_ever(capfd: pytest.CaptureFixture[str]) -> None:
     log = read_log_aloud(examples.find_directory() / "log.parquet", quiet=False)
     assert log.fingerprint() == examples.load().log.fingerprint()
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.fixture
+def known_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A system's word that this process has read 30 of the 100 bytes of a file."""
+    path = tmp_path / "log.csv"
+    path.write_bytes(b"x" * 100)
+    for folder in ("fd", "fdinfo"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "fd" / "3").symlink_to(tmp_path / "gone")
+    (tmp_path / "fd" / "4").symlink_to(path)
+    (tmp_path / "fdinfo" / "4").write_text("pos:\t30\nflags:\t0100000\n")
+    monkeypatch.setattr(waiting, "OPEN_FILES", tmp_path / "fd")
+    return path
+
+
+def test_how_far_a_file_is_read_is_asked_of_the_system(
+    known_files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert find_position(known_files) == 30
+    assert find_position(known_files.with_name("other.csv")) == 0
+    (known_files.parent / "fdinfo" / "4").write_text("nonsense\n")
+    assert find_position(known_files) == 0
+    monkeypatch.setattr(waiting, "OPEN_FILES", Path("nowhere"))
+    assert find_position(known_files) == 0
+
+
+def test_the_bar_shows_how_far_the_file_is_read(known_files: Path) -> None:
+    bar = ReadingProgress("reading", known_files, Console(file=io.StringIO()))
+    list(bar.get_renderables())
+    (task,) = bar.tasks
+    assert (task.completed, task.total) == (30, 101)
+    lifeless = ReadingProgress("waiting", None, Console(file=io.StringIO()))
+    list(lifeless.get_renderables())
+    assert lifeless.tasks[0].total is None

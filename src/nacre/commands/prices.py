@@ -87,7 +87,7 @@ def convert(
     from nacre.commands.waiting import open_wait
     from nacre.convert import convert_log
 
-    with open_wait(f"converting {source}", quiet=quiet):
+    with open_wait(f"converting {source}", quiet=quiet, source=source):
         done = convert_log(
             source, target, columns=columns, assignments=assignments or (), cache_dir=cache_dir
         )
@@ -116,7 +116,7 @@ def cost(
     from nacre.commands.waiting import open_wait
     from nacre.pricing import price_files
 
-    with open_wait(f"pricing over the states of {log}", quiet=quiet):
+    with open_wait(f"pricing over the states of {log}", quiet=quiet, source=log):
         priced = price_files(log, policy, new_policy, cost_file, seed=seed)
     if as_json:
         console.print_json(priced.as_json())

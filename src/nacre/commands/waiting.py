@@ -1,31 +1,94 @@
-"""What people see while a log is read: that something happens, and for how long already."""
+"""What people see while a log is read: how far that is, and how long it will take."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import os
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.console import Console, RenderableType
+from rich.progress import (
+    BarColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 from nacre.log import Log, read_log
 
+OPEN_FILES = Path("/proc/self/fd")
+"""Where the system tells which files this process has open, if it does."""
+
 
 @contextlib.contextmanager
-def open_wait(label: str, *, quiet: bool) -> Iterator[None]:
-    """A turning sign on standard error; nothing when quiet or not on a terminal."""
+def open_wait(
+    label: str, *, quiet: bool, source: str | os.PathLike[str] | None = None
+) -> Iterator[None]:
+    """A sign of life on standard error; nothing when quiet or not on a terminal.
+
+    Args:
+        label: What is being done.
+        quiet: Show nothing.
+        source: A file that is read meanwhile; how far tells how long it will still take.
+    """
     console = Console(stderr=True)
     if quiet or not console.is_terminal:
         yield
         return
-    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False))
-    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as progress:
-        progress.add_task(label, total=None)
+    with ReadingProgress(label, source, console):
         yield
 
 
 def read_log_aloud(source: str | Path, *, columns: Path | None = None, quiet: bool) -> Log:
-    """Read a log and show that it is being read."""
-    with open_wait(f"reading {source}", quiet=quiet):
+    """Read a log and show how far that is."""
+    with open_wait(f"reading {source}", quiet=quiet, source=source):
         return read_log(source, columns=columns)
+
+
+def find_position(source: str | os.PathLike[str]) -> int:
+    """Bytes of a file up to where this process reads it now; 0 where that cannot be known.
+
+    Whoever reads need not tell: the system knows. Files that are read here and there, as Parquet
+    is, have no such place.
+    """
+    wanted = os.path.realpath(source)
+    with contextlib.suppress(OSError):
+        for entry in OPEN_FILES.iterdir():
+            # Files are closed while we look.
+            with contextlib.suppress(OSError, ValueError, IndexError):
+                if str(entry.readlink()) == wanted:
+                    told = (OPEN_FILES.with_name("fdinfo") / entry.name).read_text()
+                    return int(told.split()[1])
+    return 0
+
+
+class ReadingProgress(Progress):
+    """A bar that looks by itself how far a file has been read."""
+
+    def __init__(self, label: str, source: str | os.PathLike[str] | None, console: Console) -> None:
+        self._source = source
+        super().__init__(
+            SpinnerColumn(),
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[left]}"),
+            TimeRemainingColumn(),
+            console=console,
+            transient=True,
+        )
+        self.add_task(label, total=None, left="")
+
+    def get_renderables(self) -> Iterable[RenderableType]:
+        """Look, then draw."""
+        # While the bar is being made there is no task yet.
+        if self._source is not None and self.tasks:
+            position = find_position(self._source)
+            if position:
+                # One more than there are: what was read is still to be checked.
+                total = Path(self._source).stat().st_size + 1
+                self.update(self.task_ids[0], completed=position, total=total, left="left")
+        yield from super().get_renderables()

@@ -34,8 +34,20 @@ Examples:
   nacre show Hopper-v4 --policy old.safetensors --gui
 """
 
+WORLDS = ("traffic", "Ant-v4", "HalfCheetah-v4", "Hopper-v4", "Swimmer-v4", "Walker2d-v4")
+"""Names that the shell completes; there are more."""
+
+
+def _complete_world(incomplete: str) -> list[str]:
+    return [name for name in WORLDS if name.startswith(incomplete)]
+
+
 WorldName = Annotated[
-    str, typer.Argument(help="traffic, a SUMO network *.net.xml, or a Gymnasium id (Hopper-v4).")
+    str,
+    typer.Argument(
+        help="traffic, a SUMO network *.net.xml, or a Gymnasium id (Hopper-v4).",
+        autocompletion=_complete_world,
+    ),
 ]
 PolicyFile = Annotated[Path, typer.Option("--policy", help="The policy that acts.")]
 Processes = Annotated[int, typer.Option("--processes", min=1, help="Processes to use.")]
