@@ -74,7 +74,9 @@ def write_rows(path: Path, rows: int) -> None:
             "truncated": log.truncated,
         }
         table = build_table(columns, {KEY: encode_metadata(log)})
-        writer = writer or pq.ParquetWriter(path, table.schema, compression="lz4")
+        writer = writer or pq.ParquetWriter(
+            path, table.schema, compression="lz4", use_dictionary=False
+        )
         writer.write_table(table)
     if writer is not None:
         writer.close()

@@ -159,10 +159,8 @@ def draw_rows(
     """The mini-batch and the cost states of the step with this key."""
     batch_key, _, state_key, *_ = jax.random.split(key, 6)
     batch = transitions.sample(batch_key, config.critics.batch_size)
-    states = cost.state_measure.draw(
-        state_key, config.n_cost_states, transitions.observations, space
-    )
-    return batch, states
+    n, observations = config.n_cost_states, transitions.observations
+    return batch, cost.state_measure.draw(state_key, n, observations, space)
 
 
 def actor_objective(

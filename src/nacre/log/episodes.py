@@ -18,7 +18,7 @@ from nacre.log.draft import Draft, apply_offsets, as_arrays
 from nacre.log.problems import Problems
 from nacre.log.spaces import JSON, space_to_json
 from nacre.log.stores import blocks
-from nacre.log.views import MappedRows, Runs, hold, select_runs
+from nacre.log.views import MappedRows, Runs, hold, read_only, select_runs
 
 ROW_ARRAYS = (
     "observations",
@@ -68,10 +68,9 @@ class Log:
     columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name in VECTOR_ARRAYS:
-            object.__setattr__(self, name, hold(getattr(self, name)))
-        for name in (*(set(ROW_ARRAYS) - set(VECTOR_ARRAYS)), "offsets"):
-            object.__setattr__(self, name, _read_only(getattr(self, name)))
+        for name in (*ROW_ARRAYS, "offsets"):
+            keep = hold if name in VECTOR_ARRAYS else read_only
+            object.__setattr__(self, name, keep(getattr(self, name)))
         columns = {name: hold(values) for name, values in self.columns.items()}
         object.__setattr__(self, "columns", columns)
 
@@ -334,12 +333,6 @@ class Log:
         notes = self.provenance.get("notes", [])
         earlier = notes if isinstance(notes, list) else [notes]
         return replace(self, provenance={**self.provenance, "notes": [*earlier, note]})
-
-
-def _read_only(values: NDArray[Any]) -> NDArray[Any]:
-    view = np.asarray(values).view()
-    view.flags.writeable = False
-    return view
 
 
 def _check_discount(discount: float) -> None:

@@ -126,7 +126,7 @@ class MappedRows(NDArrayOperatorsMixin):
         places = np.where(rows < 0, rows + n_rows, rows)
         if self.runs is not None:
             places = self.runs.places(places)
-        order = np.argsort(places, kind="stable")
+        order = np.argsort(places)
         places = places[order]
         taken = np.empty((len(rows), *self.shape[1:]), self.dtype)
         span = max(1, SPAN_BYTES // max(1, self._row_bytes))
@@ -193,6 +193,13 @@ class MappedRows(NDArrayOperatorsMixin):
         return (slice(begin, min(begin + step, stop)) for begin in range(first, stop, step))
 
 
+def read_only(values: NDArray[Any]) -> NDArray[Any]:
+    """Return an array that cannot be written to, of the same memory."""
+    view = np.asarray(values).view()
+    view.flags.writeable = False
+    return view
+
+
 def hold(values: NDArray[Any]) -> NDArray[Any]:
     """Return an array as a log keeps it: read-only, and never read as a whole if it is large.
 
@@ -200,8 +207,7 @@ def hold(values: NDArray[Any]) -> NDArray[Any]:
     """
     if isinstance(values, MappedRows):
         return cast(NDArray[Any], values)
-    view = np.asarray(values).view()
-    view.flags.writeable = False
+    view = read_only(values)
     if find_map(view) is None or view.nbytes < stores.SMALL_BYTES:
         return view
     return cast(NDArray[Any], MappedRows(view))

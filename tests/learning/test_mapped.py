@@ -1,0 +1,108 @@
+"""Learning from a log that stays in its files: the same bits as from memory."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+from nacre.costs import SwitchingCost
+from nacre.costs.measures import UniformBox
+from nacre.evaluation import feeds
+from nacre.evaluation.backup import CriticConfig
+from nacre.learning import LearnerConfig
+from nacre.learning.occupancy import OccupancyConfig
+from nacre.learning.run import Learned, learn
+from nacre.log import Log, read_log, stores, write_log
+from nacre.policies.policy import Policy
+
+from .samples import by_sign, make_config, make_finite, make_vectors, singletons
+
+CRITICS = CriticConfig(hidden=(4,), scale_observations=True, scale_returns=True, batch_size=8)
+
+
+def map_log(log: Log, directory: Path, monkeypatch: pytest.MonkeyPatch) -> Log:
+    """The same log as one that is larger than memory, a few steps to a chunk."""
+    monkeypatch.setattr(stores, "SMALL_BYTES", 0)
+    monkeypatch.setattr(feeds, "CHUNK_BYTES", 2000)
+    write_log(log, directory / "log.parquet")
+    mapped = read_log(directory / "log.parquet", cache_dir=directory / "cache")
+    assert mapped.is_mapped
+    return mapped
+
+
+def learn_both(
+    log: Log, mapped: Log, policy: Policy, cost: SwitchingCost, config: LearnerConfig
+) -> list[Learned]:
+    return [
+        learn(one, policy, cost, log.starts[:2], config, old_value=0.0, seed=3)
+        for one in (log, mapped)
+    ]
+
+
+def assert_same(found: Learned, expected: Learned) -> None:
+    """Every number, to the bit."""
+    jax.tree.map(np.testing.assert_array_equal, found.state, expected.state)
+    histories = [
+        [dataclasses.replace(record, seconds=0.0) for record in one.history]
+        for one in (found, expected)
+    ]
+    assert histories[0] == histories[1]
+    assert (found.stop_reason, found.healthy) == (expected.stop_reason, expected.healthy)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"actor": {"states": "log", "discounted_states": True}, "occupancy": OccupancyConfig((4,))},
+        {"actor": {"states": "start"}, "form": "net", "ramp_epochs": 2},
+    ],
+    ids=["log states and occupancy", "start and net critics"],
+)
+def test_vectors_to_the_bit(
+    changes: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log, policy = make_vectors()
+    mapped = map_log(log, tmp_path, monkeypatch)
+    config = make_config(critics=CRITICS, prefit_steps=5, **changes)
+    expected, found = learn_both(log, mapped, policy, by_sign(1.0), config)
+    assert expected.healthy
+    assert_same(found, expected)
+
+
+def test_elements_to_the_bit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A part of the log, so that rows move; a checkpoint knows both for the same run."""
+    finite = make_finite(n_rows=400)
+    part = finite.log.split(0.5, seed=1)[0]
+    same = map_log(finite.log, tmp_path, monkeypatch).split(0.5, seed=1)[0]
+    assert same.is_mapped
+    config = make_config({"states": "log", "behaviour_weight": 0.1}, critics=CRITICS)
+    expected, found = learn_both(part, same, finite.policy, singletons(1.0), config)
+    assert expected.healthy
+    assert_same(found, expected)
+
+
+def test_measures_without_the_log_need_no_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log, policy = make_vectors()
+    mapped = map_log(log, tmp_path, monkeypatch)
+    cost = dataclasses.replace(by_sign(1.0), state_measure=UniformBox())
+    config = make_config({"states": "log"}, critics=CRITICS, epochs=1)
+    assert_same(*reversed(learn_both(log, mapped, policy, cost, config)))
+
+
+def test_a_break_down_is_found_in_its_chunk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finite = make_finite(n_rows=400)
+    mapped = map_log(finite.log, tmp_path, monkeypatch)
+    critics = dataclasses.replace(CRITICS, learning_rate=1e30)
+    config = make_config({"states": "log"}, critics=critics, epochs=1)
+    expected, found = learn_both(finite.log, mapped, finite.policy, singletons(1.0), config)
+    assert not expected.healthy
+    assert_same(found, expected)
