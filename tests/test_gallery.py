@@ -93,7 +93,8 @@ def test_advice_on_traffic_is_found_saved_and_drawn(
     assert (tmp_path / "traffic_advice.svg").read_bytes() == before
 
 
-def test_picture_of_traffic_advice_is_one_that_pays() -> None:
+def test_picture_and_readme_tell_of_the_same_advice() -> None:
     words = _words(PICTURES / "traffic_advice.svg")
-    assert any(re.match(r"switch: the net gain is at least", word) for word in words)
+    (reason,) = (word for word in words if re.match(r"switch: the net gain is at least", word))
+    assert reason.removeprefix("switch: ") in (ROOT / "README.md").read_text(encoding="utf-8")
     assert "today's price, 5" in words
