@@ -24,7 +24,7 @@ FILE = "nacre.toml"
 PREFIX = "NACRE"
 GENERAL = ("seed", "json", "quiet")
 """What can be set for all commands at once."""
-FILE_OPTION = "config"
+FILE_OPTIONS = ("config", "settings")
 SEPARATOR = ";"
 """Between several values of one option in the environment."""
 
@@ -97,7 +97,7 @@ def list_options(function: Callable[..., Any]) -> dict[str, Option]:
         hint = hints[parameter.name]
         declared = next(iter(getattr(hint, "__metadata__", ())), None)
         name = _find_name(declared)
-        if name in ("", FILE_OPTION):
+        if name in ("", *FILE_OPTIONS):
             continue
         kind, several = _find_kind(typing.get_args(hint)[0])
         required = parameter.default is parameter.empty

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from nacre.commands.options import AsJson, ConfigFile, Quiet
+from nacre.commands.options import AsJson, Quiet, SettingsFile
 
 app = typer.Typer()
 
@@ -30,7 +30,10 @@ def reproduce(
         typer.Argument(help="gymnasium, gymnasium-ct or sumo.", autocompletion=_complete_table),
     ],
     configuration: Annotated[
-        str, typer.Option("--configuration", help="paper, default, or both as paper,default.")
+        str,
+        typer.Option(
+            "--configuration", "--config", help="paper, default, or both as paper,default."
+        ),
     ] = "paper",
     rows: Annotated[
         str, typer.Option("--rows", help="Names of rows with commas between; * ends a beginning.")
@@ -55,7 +58,7 @@ def reproduce(
     docs: Annotated[
         Path | None, typer.Option("--docs", help="With --summary: folder to write results.md to.")
     ] = None,
-    config_file: ConfigFile = None,
+    settings_file: SettingsFile = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:

@@ -80,17 +80,20 @@ def _apply_settings(context: typer.Context, path: Path | None) -> Path | None:
     return path
 
 
-# Eager, so that the other options find their settings.
-ConfigFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--config",
+def _offer_file(name: str) -> Any:
+    # Eager, so that the other options find their settings.
+    return typer.Option(
+        name,
         envvar="NACRE_CONFIG",
         callback=_apply_settings,
         is_eager=True,
         show_default="nacre.toml, if it is there",
         help="Settings of the commands, in TOML.",
-    ),
-]
+    )
+
+
+ConfigFile = Annotated[Path | None, _offer_file("--config")]
+SettingsFile = Annotated[Path | None, _offer_file("--settings")]
+"""For the command whose --config is a configuration of experiments."""
 
 # "\b" in an epilog keeps the line breaks of a paragraph.
