@@ -422,7 +422,7 @@ def evaluate_steady(config):
 
 def test_the_last_good_epoch_is_kept(monkeypatch):
     """Values that climb towards 10 leave bounds put at 5: stopped there, the epoch before kept."""
-    monkeypatch.setattr(module, "LARGEST_BELIEVABLE", 0.5)
+    monkeypatch.setattr("nacre.evaluation.preparation.LARGEST_BELIEVABLE", 0.5)
     found = evaluate_steady(CLIMBING)
     done = len(found.curve)
     assert 0 < done < 40

@@ -20,7 +20,7 @@ import pytest
 from nacre.costs import SwitchingCost, TableImportance, TransportCost, WeightedStates, groups
 from nacre.costs.toml import parse_cost
 from nacre.errors import InputError
-from nacre.learning import Learned, StoppingRule, Tick, learn, run
+from nacre.learning import Learned, StoppingRule, Tick, epochs, learn
 from nacre.learning.run import LEAST_LOGIT, first_policy, identify_run, open_policy
 from nacre.policies.policy import MLPPolicy, Policy, TabularPolicy
 
@@ -195,7 +195,7 @@ def test_a_run_that_diverges_is_stopped_within_the_epoch() -> None:
 def test_a_later_divergence_keeps_the_last_good_epoch_on_disk_and_in_hand(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real, calls = run.learn_epoch, []
+    real, calls = epochs.learn_epoch, []
 
     def break_down(*arguments: Any) -> Any:
         calls.append(1)
@@ -204,7 +204,7 @@ def test_a_later_divergence_keeps_the_last_good_epoch_on_disk_and_in_hand(
 
     path = tmp_path / "run.safetensors"
     good = run_learning(checkpoint=tmp_path / "good.safetensors", reporter=Interrupt(2))
-    monkeypatch.setattr(run, "learn_epoch", break_down)
+    monkeypatch.setattr(epochs, "learn_epoch", break_down)
     learned = run_learning(checkpoint=path)
     assert not learned.healthy
     assert learned.stop_reason.startswith("diverged in epoch 3 of 4 at step 300 (critic loss ")
@@ -220,13 +220,13 @@ def test_warm_critics_are_gone_on_with(monkeypatch: pytest.MonkeyPatch) -> None:
     finite, seen = make_finite(5), list[Any]()
     critics = CONFIG.critics.init(jax.random.key(9), finite.policy.signature)
     warm = dataclasses.replace(CONFIG, warm_critics=True, epochs=1)
-    real = run.learn_epoch
+    real = epochs.learn_epoch
 
     def look(config: Any, problem: Any, state: Any, *further: Any) -> Any:
         seen.append(state)
         return real(config, problem, state, *further)
 
-    monkeypatch.setattr(run, "learn_epoch", look)
+    monkeypatch.setattr(epochs, "learn_epoch", look)
     learned = run_learning(config=warm, critics=critics)
     assert same_bits(seen[0].critics.online, critics)
     assert same_bits(seen[0].critics.target, critics)

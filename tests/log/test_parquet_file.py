@@ -37,12 +37,7 @@ def test_the_file_is_as_documented(tmp_path: Path) -> None:
     assert document["provenance"] == {"world": "a test", "seed": 0}
 
 
-@pytest.mark.parametrize("group_bytes", [0, 2**20], ids=["batches", "whole groups"])
-def test_many_batches_and_row_groups(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, group_bytes: int
-) -> None:
-    """Row groups are decoded whole by threads, or in batches where they are large."""
-    monkeypatch.setattr(parquet_file, "_GROUP_BYTES", group_bytes)
+def test_many_batches_and_row_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     n = 1000
     path = tmp_path / "log.parquet"
     log = Log.from_arrays(

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import threading
-from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, Any
 
@@ -21,10 +19,8 @@ from nacre.log.stores import MEMORY, Store
 from nacre.log.tables import TableSource, build_table, build_tables
 
 _BUFFER_BYTES = 2**20
-_BATCH_ROWS = 2**16
+_BATCH_ROWS = 2**14
 _GROUP_ROWS = 2**17
-_GROUP_BYTES = 2**27
-_N_THREADS = 2
 # A file of a few rows with the same values again and again may be small, but not as small as this.
 _MANY_ROWS = 10**7
 _LARGEST_RATIO = 64
@@ -50,43 +46,21 @@ def open_file(
         return None
 
     def fetch(name: str) -> Iterator[Any]:
-        if _has_small_groups(file):
-            yield from _decode_ahead(path, file, name)
-            return
-        for batch in file.iter_batches(_BATCH_ROWS, columns=[name], use_threads=False):
-            yield batch.column(name)
+        batches = file.iter_batches(_BATCH_ROWS, columns=[name], use_threads=False)
+        return (batch.column(name) for batch in _decode_ahead(batches))
 
     source = TableSource(schema, n_rows, fetch, problems, store)
     source.close = file.close
     return source
 
 
-def _has_small_groups(file: Any) -> bool:
-    """Return whether several row groups can be in memory at once."""
-    groups = (file.metadata.row_group(i) for i in range(file.metadata.num_row_groups))
-    return all(g.num_rows <= _GROUP_ROWS and g.total_byte_size <= _GROUP_BYTES for g in groups)
-
-
-def _decode_ahead(path: Path, file: Any, name: str) -> Iterator[Any]:
-    """Yield the chunks of a column; threads decode the next row groups while one is copied."""
-    readers = threading.local()
-
-    def decode(group: int) -> Any:
-        # A reader is not made for several threads.
-        if not hasattr(readers, "file"):
-            readers.file = pq.ParquetFile(
-                path, metadata=file.metadata, buffer_size=_BUFFER_BYTES, pre_buffer=False
-            )
-        return readers.file.read_row_group(group, columns=[name], use_threads=False).column(name)
-
-    waiting: deque[Future[Any]] = deque()
-    with ThreadPoolExecutor(_N_THREADS, "parquet") as threads:
-        for group in range(file.metadata.num_row_groups):
-            waiting.append(threads.submit(decode, group))
-            if len(waiting) > _N_THREADS:
-                yield from waiting.popleft().result().chunks
-        while waiting:
-            yield from waiting.popleft().result().chunks
+def _decode_ahead(batches: Iterator[Any]) -> Iterator[Any]:
+    """Yield the same; a thread decodes the next while one is copied."""
+    with ThreadPoolExecutor(1, "parquet") as thread:
+        ahead = thread.submit(next, batches, None)
+        while (batch := ahead.result()) is not None:
+            ahead = thread.submit(next, batches, None)
+            yield batch
 
 
 def estimate_bytes(path: Path) -> int:
