@@ -21,7 +21,9 @@ VERDICTS = ("switch", "keep", "undecided")
 def suggest_quick(log: Log, discount: float = 0.99) -> AdviceConfig:
     """One learned candidate, three small critics, a handful of updates."""
     config = AdviceConfig(behaviour_weights=(), calm_factors=(0.3,))
-    small = dataclasses.replace(config.learner.critics, hidden=(8,), n_critics=2, batch_size=16)
+    small = dataclasses.replace(
+        config.learner.critics, hidden=(8,), n_critics=2, batch_size=16, layer_norm=False
+    )
     learner = dataclasses.replace(
         config.learner,
         discount=discount,
@@ -43,10 +45,17 @@ def suggest_quick(log: Log, discount: float = 0.99) -> AdviceConfig:
 
 
 def advise_quickly(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: str | Path
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    *arguments: str | Path,
+    **settings: Any,
 ) -> dict[str, Any]:
     """What `nacre advise --json` prints."""
-    monkeypatch.setattr(advice_config, "suggest_config", suggest_quick)
+
+    def suggest(*given: Any) -> AdviceConfig:
+        return dataclasses.replace(suggest_quick(*given), **settings)
+
+    monkeypatch.setattr(advice_config, "suggest_config", suggest)
     for module in (cloning, log_cloning):
         monkeypatch.setattr(module, "CloneConfig", functools.partial(CloneConfig, n_steps=40))
     capsys.readouterr()

@@ -149,3 +149,30 @@ def test_a_verdict_from_what_others_wrote(
     assert found["log"]["episodes"] == N_EPISODES
     # The policy made the log: had it or its actions been read wrongly, it would show.
     assert found["behaviour"]["on_policy"]
+
+
+@slow
+@pytest.mark.parametrize(("file", "write"), [("td3.zip", write_hdf5), ("dqn.zip", write_csv)])
+def test_policies_that_are_certain_can_be_left(
+    file: str,
+    write: Writer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    policy = read_policy(FIXTURES / file)
+    given = write(make_arrays(policy), policy, tmp_path)
+    cost = tmp_path / "cost.toml"
+    cost.write_text(DISCRETE_COST if policy.signature.discrete_actions else VECTOR_COST)
+    found = advise_quickly(
+        monkeypatch,
+        capsys,
+        *given,
+        "--policy",
+        FIXTURES / file,
+        "--cost",
+        cost,
+        behaviour_weights=(0.1,),
+    )
+    assert [one["name"] for one in found["candidates"]] == ["learned-0.1"]
+    assert np.isfinite(found["net_gain"]["mean"])

@@ -575,3 +575,22 @@ def test_published_files_that_do_not_fit(tmp_path, change, message):
 def test_a_file_without_metadata_is_no_policy(tmp_path):
     (problem,) = problems_of(save(tmp_path / "p.safetensors", {"x": np.ones(1)}, None))
     assert "neither a nacre policy nor a published one" in problem
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "runs:/abc/model/python_model.pkl",
+        "models:/old/1",
+        "mlflow-artifacts:/0/a.onnx",
+        "s3://x/a.zip",
+    ],
+)
+def test_addresses_are_not_followed(address, tmp_path, monkeypatch):
+    # Not even if a folder of that name lies here.
+    monkeypatch.chdir(tmp_path)
+    Path(address).parent.mkdir(parents=True)
+    Path(address).write_bytes(b"cos\nsystem\n(S'touch sang'\ntR.")
+    with pytest.raises(InputError, match=r"is an address; .* download the ONNX file or the zip"):
+        read_policy(address)
+    assert not (tmp_path / "sang").exists()

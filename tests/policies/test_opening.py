@@ -7,6 +7,7 @@ import pytest
 from gymnasium.spaces import Box, Discrete
 
 from nacre.policies import (
+    MLP,
     MLPPolicy,
     RecordedPolicy,
     RulePolicy,
@@ -79,14 +80,14 @@ def test_learning_starts_alike_in_whichever_way_a_policy_is_given(monkeypatch):
     assert np.mean(np.abs(said[0] - network(jnp.asarray(ROWS)).probabilities)) < 0.05
 
 
-def test_certain_vectors_get_noise_in_units_of_their_spread():
+def test_certain_vectors_get_noise_in_units_of_their_range():
     old = record(say_action, VECTORS)
     opened = open_policy(old, ROWS)
     assert (old.head, opened.head) == ("deterministic", "clipped_gaussian")
     said = opened(jnp.asarray(ROWS))
     np.testing.assert_array_equal(said.location, old(jnp.asarray(ROWS)).action)
-    spread = np.std(np.asarray(old.outputs), axis=0)
-    np.testing.assert_allclose(said.std, np.broadcast_to(DOUBT * spread, said.std.shape), rtol=1e-5)
+    # Half of the range from -1 to 1.
+    np.testing.assert_allclose(said.std, DOUBT, rtol=1e-5)
     clone = opened.clone(jnp.asarray(ROWS))
     np.testing.assert_allclose(clone.std, said.std, rtol=1e-5)
     np.testing.assert_allclose(
@@ -95,15 +96,21 @@ def test_certain_vectors_get_noise_in_units_of_their_spread():
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "expected"), [(-1.0, 3.0, 4.0 * DOUBT), (-np.inf, np.inf, DOUBT)]
+    ("low", "high", "slope", "expected"),
+    [
+        (-1.0, 3.0, 1.0, 2.0),
+        (-np.inf, np.inf, 1.0, np.std(ROWS[:, 0])),
+        (-np.inf, np.inf, 0.0, 1.0),
+    ],
 )
-def test_actions_that_never_change_get_noise_in_units_of_their_range(low, high, expected):
+def test_noise_of_networks_of_certain_vectors(low, high, slope, expected):
     signature = Signature(Box(-np.inf, np.inf, (2,)), Box(low, high, (1,)))
-    network = MLPPolicy.init(KEY, signature, head="deterministic", hidden=())
-    still = jax.tree.map(jnp.zeros_like, network)
-    opened = open_policy(still, ROWS)
+    network = MLP((jnp.asarray([[slope], [0.0]]),), (jnp.zeros(1),), ("identity",))
+    opened = open_policy(MLPPolicy(network, None, signature, "deterministic"), ROWS)
     assert opened.head == ("clipped_gaussian" if np.isfinite(low) else "gaussian")
-    np.testing.assert_allclose(opened(jnp.asarray(ROWS)).std, expected, rtol=1e-5)
+    said = opened(jnp.asarray(ROWS))
+    np.testing.assert_allclose(said.std, DOUBT * expected, rtol=1e-5)
+    np.testing.assert_allclose(said.location, slope * ROWS[:, :1], atol=1e-6)
 
 
 def test_greedy_networks_are_softened():
@@ -139,8 +146,7 @@ def test_rules_of_vectors_are_opened():
     assert opened.head == "clipped_gaussian"
     said = opened(jnp.asarray(ROWS))
     np.testing.assert_allclose(said.location, np.where(ROWS[:, :1] > 0, 0.5, -0.5))
-    # The spread of ±1/2 is 1/2.
-    np.testing.assert_allclose(said.std, DOUBT / 2, rtol=1e-5)
+    np.testing.assert_allclose(said.std, DOUBT, rtol=1e-5)
 
 
 def test_further_states_are_asked_for():

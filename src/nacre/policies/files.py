@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -105,6 +106,11 @@ def read_policy_with_provenance(source: Any, **options: Any) -> tuple[Policy, di
         return _read_callable(source, settings)
     if source in ("columns", "clone"):
         return _read_from_log(str(source), settings)
+    if re.match(r"[a-z][a-z0-9+.-]+:/", str(source)):
+        raise InputError(
+            f"{source}: is an address; models of MLflow and others may hold pickles, so nacre "
+            "fetches none; download the ONNX file or the zip and give its path"
+        )
     path = Path(source)
     suffix = path.suffix.lower()
     if suffix in _PICKLES:

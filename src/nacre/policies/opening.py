@@ -23,7 +23,7 @@ from nacre.policies.softening import soften
 
 DOUBT = 0.05
 """Probability shared by the actions that are never taken, or the noise of a certain action vector
-in units of the actions' spread."""
+in units of half its range, of its spread where it has no bounds."""
 LARGEST_DIVERGENCE = 1e-4
 """In nats: up to here a clone stands for a policy whose weights are known."""
 
@@ -32,7 +32,7 @@ def open_policy(policy: Policy, observations: np.ndarray) -> Policy:
     """The same policy with a little doubt wherever it has none; itself where it has some already.
 
     Choices that are never made share the probability `DOUBT`; certain action vectors get normal
-    noise of `DOUBT` times their spread. Every other number keeps its bits. Tables of discrete
+    noise of `DOUBT` times half their range. Every other number keeps its bits. Tables of discrete
     states are left to `nacre.learning`.
 
     Args:
@@ -146,9 +146,10 @@ def _open_outputs(
 
 
 def _find_noise(actions: Float[Array, "rows size"], signature: Signature) -> Float[Array, " size"]:
-    """Log standard deviations: a share of the actions' spread, of their range if they have none."""
-    low, high = (np.asarray(limit) for limit in signature.action_limits)
+    """Log standard deviations: a share of half the range, or of the spread where there is none."""
+    low, high = (np.asarray(limit, np.float64) for limit in signature.action_limits)
     bounded = np.isfinite(high - low) & (high > low)
     spread = np.std(np.asarray(actions, np.float64), axis=0)
-    whole = np.where(bounded, np.where(bounded, high - low, 1.0), 1.0)
-    return jnp.asarray(np.log(DOUBT * np.where(spread > 1e-6 * whole, spread, whole)), jnp.float32)
+    half = np.where(bounded, high - low, 2.0) / 2.0
+    unit = np.where(bounded | (spread == 0.0), half, spread)
+    return jnp.asarray(np.log(DOUBT * unit), jnp.float32)
