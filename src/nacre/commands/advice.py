@@ -7,7 +7,16 @@ from typing import Annotated, Any
 
 import typer
 
-from nacre.commands.options import AsJson, ConfigFile, Discount, Quiet, Seed, Start
+from nacre.commands.options import (
+    AsJson,
+    CacheDir,
+    Columns,
+    ConfigFile,
+    Discount,
+    Quiet,
+    Seed,
+    Start,
+)
 from nacre.errors import InputError
 
 app = typer.Typer()
@@ -53,9 +62,8 @@ def advise(
     ] = "bounds",
     discount: Discount = 0.99,
     start: Start = None,
-    columns: Annotated[
-        Path | None, typer.Option("--columns", help="Which column of the log holds what, map.toml.")
-    ] = None,
+    columns: Columns = None,
+    cache_dir: CacheDir = None,
     tensorboard: Annotated[
         Path | None, typer.Option("--tensorboard", help="Folder for TensorBoard's curves.")
     ] = None,
@@ -85,7 +93,7 @@ def advise(
     from nacre.tracking import combine_reporters, open_tracking
 
     price = read_cost(cost_file)
-    data = read_log_aloud(log, columns=columns, quiet=quiet)
+    data = read_log_aloud(log, columns=columns, cache_dir=cache_dir, quiet=quiet)
     with open_wait(f"reading the policy {policy}", quiet=quiet):
         old = read_policy(policy, log=data, seed=seed)
     brought = [

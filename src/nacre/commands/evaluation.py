@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nacre.commands.options import AsJson, ConfigFile, Discount, Quiet, Seed, Start
+from nacre.commands.options import (
+    AsJson,
+    CacheDir,
+    Columns,
+    ConfigFile,
+    Discount,
+    Quiet,
+    Seed,
+    Start,
+)
 
 if TYPE_CHECKING:
     from nacre.advice import Estimate
@@ -38,9 +46,8 @@ def evaluate(
         float, typer.Option("--confidence", help="Probability that intervals hold the value.")
     ] = 0.95,
     discount: Discount = 0.99,
-    columns: Annotated[
-        Path | None, typer.Option("--columns", help="Which column of the log holds what, map.toml.")
-    ] = None,
+    columns: Columns = None,
+    cache_dir: CacheDir = None,
     config_file: ConfigFile = None,
     as_json: AsJson = False,
     seed: Seed = 0,
@@ -59,7 +66,7 @@ def evaluate(
     from nacre.starts import read_start
     from nacre.valuation import Question, value_policy
 
-    data = read_log_aloud(log, columns=columns, quiet=quiet)
+    data = read_log_aloud(log, columns=columns, cache_dir=cache_dir, quiet=quiet)
     with open_wait(f"reading the policy {policy}", quiet=quiet):
         judged = read_policy(policy, log=data, seed=seed)
     check_log_fits(data, judged, policy)

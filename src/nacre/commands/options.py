@@ -26,6 +26,12 @@ Quiet = Annotated[
         "--quiet/--no-quiet", "-q", show_default=False, help="Print only what was asked for."
     ),
 ]
+Columns = Annotated[
+    Path | None, typer.Option("--columns", help="Which column of the log holds what, map.toml.")
+]
+CacheDir = Annotated[
+    Path | None, typer.Option("--cache-dir", help="Where logs larger than memory are kept.")
+]
 Discount = Annotated[float, typer.Option("--discount", help="γ.")]
 Start = Annotated[
     str | None,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from nacre.commands.options import AsJson, ConfigFile, Quiet, Seed
+from nacre.commands.options import AsJson, CacheDir, Columns, ConfigFile, Quiet, Seed
 from nacre.errors import InputError
 
 app = typer.Typer()
@@ -33,7 +33,9 @@ Examples:
 
 @app.command(short_help="Check a log and name every problem in it.", epilog=VALIDATE_EXAMPLES)
 def validate(
-    file: Annotated[Path, typer.Argument(help="The log: .parquet, .csv or .npz.")],
+    file: Annotated[Path, typer.Argument(help="The log, in any form that can be read.")],
+    columns: Columns = None,
+    cache_dir: CacheDir = None,
     config_file: ConfigFile = None,
     as_json: AsJson = False,
     seed: Seed = 0,
@@ -49,11 +51,12 @@ def validate(
     from nacre.log import validate_log
 
     try:
-        log = read_log_aloud(file, quiet=quiet)
+        log = read_log_aloud(file, columns=columns, cache_dir=cache_dir, quiet=quiet)
     except InputError:
         if not as_json:
             raise
-        console.print_json(console.describe_problems(file, validate_log(file)))
+        problems = validate_log(file, columns=columns, cache_dir=cache_dir)
+        console.print_json(console.describe_problems(file, problems))
         raise typer.Exit(2) from None
     if as_json:
         console.print_json(console.describe_log(file, log))
@@ -65,15 +68,11 @@ def validate(
 def convert(
     source: Annotated[str, typer.Argument(help="A log: a file, or minari:ID.")],
     target: Annotated[Path, typer.Argument(help="The new file: .parquet, .csv, .arrow, .npz.")],
-    columns: Annotated[
-        Path | None, typer.Option("--columns", help="Which column holds what, map.toml.")
-    ] = None,
+    columns: Columns = None,
     assignments: Annotated[
         list[str] | None, typer.Option("--set", help="An entry of that map, such as action=phase.")
     ] = None,
-    cache_dir: Annotated[
-        Path | None, typer.Option("--cache-dir", help="Where logs larger than memory are kept.")
-    ] = None,
+    cache_dir: CacheDir = None,
     config_file: ConfigFile = None,
     as_json: AsJson = False,
     seed: Seed = 0,

@@ -42,10 +42,16 @@ def open_wait(
         yield
 
 
-def read_log_aloud(source: str | Path, *, columns: Path | None = None, quiet: bool) -> Log:
+def read_log_aloud(
+    source: str | Path,
+    *,
+    columns: Path | None = None,
+    cache_dir: Path | None = None,
+    quiet: bool,
+) -> Log:
     """Read a log and show how far that is."""
     with open_wait(f"reading {source}", quiet=quiet, source=source):
-        return read_log(source, columns=columns)
+        return read_log(source, columns=columns, cache_dir=cache_dir)
 
 
 def find_position(source: str | os.PathLike[str]) -> int:
