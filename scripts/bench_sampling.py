@@ -21,6 +21,7 @@ import numpy as np
 
 from nacre.bench import make_learning
 from nacre.evaluation.noise import Sampling
+from nacre.evaluation.transitions import Transitions
 from nacre.learning.config import LearnerConfig, paper
 from nacre.learning.nac import SwitchingProblem, learn_epoch, objective_terms
 from nacre.policies.policy import Policy
@@ -41,6 +42,7 @@ def gradient_variance(
     config: LearnerConfig, problem: SwitchingProblem, state: Any, n_keys: int
 ) -> tuple[float, float]:
     """Sum over parameters of the variance of ∇E Q(s₀, a) over keys, and the squared mean."""
+    assert isinstance(problem.transitions, Transitions)
     batch = problem.transitions.take(jnp.arange(2))
 
     @eqx.filter_jit

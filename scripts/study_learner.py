@@ -90,7 +90,7 @@ def study(name: str, variant: str, seed: int, cache: Path) -> dict[str, Any]:
     config = vary(variant)
     cost = published_cost(row, world)
     start = log.starts if world.start is None else world.start
-    problem, state, key = run._set_up(log, old, cost, start, config, seed, None)
+    problem, state, key = run._set_up(log, old, cost, start, config, seed, None, None)
     compiled = run._compiled_part(config)
     largest = jnp.asarray(largest_believable(log, config.discount), float)
     looks, seconds = [], 0.0

@@ -287,7 +287,7 @@ def test_what_is_saved_holds_everything_and_reads_back(weight: float, tmp_path: 
         "transitions": 1500,
         "episodes": 30,
     }
-    assert document["policy"] == {"sha256": fingerprint(policy(OLD))}
+    assert document["policy"] == {"sha256": fingerprint(policy(OLD)), "uncertainty": 0.0}
     assert (document["seed"], document["verdict"]) == (3, advice.verdict)
     assert document["config"]["learner"]["discount"] == DISCOUNT
     assert [one["name"] for one in document["candidates"]] == ["calm-0.3", "learned-0.02"]
@@ -644,3 +644,20 @@ def test_the_evidence_is_gathered_and_kept(tmp_path: Path) -> None:
     advice.save(tmp_path)
     np.testing.assert_array_equal(read_evidence(tmp_path).curves, evidence.curves)
     assert "Where the change happens" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_what_a_clone_does_not_know_widens_the_interval() -> None:
+    candidate = found(CHEAP).chosen.candidate
+    known, vague = (
+        ask(5.0, config=judged_alone(), candidates=[candidate], uncertainty=share)
+        for share in (0.0, 0.2)
+    )
+    assert vague.chosen.gain.cost_error == pytest.approx(
+        math.hypot(known.chosen.gain.cost_error, 0.2 * 5.0)
+    )
+    assert vague.chosen.gain.mean == known.chosen.gain.mean
+    assert vague.net_gain.low < known.net_gain.low
+    assert "20.0% of its probability" in vague.notes[1]
+    assert len(known.notes) == 1
+    with pytest.raises(InputError, match="uncertainty = 2"):
+        ask(uncertainty=2.0)

@@ -87,7 +87,12 @@ def suggest_config(log: Log, discount: float = 0.99) -> AdviceConfig:
     return dataclasses.replace(
         config,
         learner=dataclasses.replace(config.learner, epochs=3, prefit_steps=500),
-        judges=dataclasses.replace(config.judges, epochs=2, prefit_steps=1000),
+        judges=dataclasses.replace(
+            config.judges,
+            critics=dataclasses.replace(config.judges.critics, polyak=0.9),
+            epochs=2,
+            prefit_steps=1000,
+        ),
     )
 
 
@@ -125,7 +130,7 @@ def _default_judges() -> EvaluationConfig:
     return dataclasses.replace(
         learner.evaluation,
         # Targets follow fast: what lies far ahead must have arrived before the reading.
-        critics=dataclasses.replace(learner.evaluation.critics, n_critics=8, polyak=0.9),
+        critics=dataclasses.replace(learner.evaluation.critics, n_critics=8, polyak=0.95),
         epochs=5,
         bootstrap=True,
     )

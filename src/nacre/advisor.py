@@ -42,6 +42,7 @@ def advise(
     *,
     config: AdviceConfig | None = None,
     candidates: Sequence[Candidate] = (),
+    uncertainty: float = 0.0,
     seed: int = 0,
     reporter: Reporter | None = None,
 ) -> Advice:
@@ -54,6 +55,8 @@ def advise(
         start: The state or states that the next episode starts from; the log's own if not given.
         config: How advice is found.
         candidates: Policies of your own to be judged with the others.
+        uncertainty: Share of the old policy's probability that may lie on the wrong actions, where
+            it is a clone of the log: `nacre.policies.find_uncertainty` of its provenance.
         seed: Everything random follows from it.
         reporter: Hears of every epoch of every stage.
     """
@@ -65,6 +68,8 @@ def advise(
             f"the log has {log.n_episodes} episodes; advice needs at least {LEAST_EPISODES}, some "
             "to learn from and others to judge by"
         )
+    if not 0.0 <= uncertainty <= 1.0:
+        raise InputError(f"uncertainty = {uncertainty}: a share lies between 0 and 1")
     _check_candidates(candidates, old_policy)
     report = reporter or Silent()
     behaviour = examine_behaviour(log, old_policy)
@@ -74,7 +79,7 @@ def advise(
     proposed = [*candidates, *_calm(old_policy, config), *_propose(learned)]
     if not proposed:
         proposed = [Candidate("unchanged", old_policy, "the old policy; nothing else was found")]
-    court = Court(judging_log, rows, config, seed, report)
+    court = Court(judging_log, rows, config, seed, report, uncertainty)
     old = court.evaluate(old_policy, "judging the old policy")
     old_value, doubt = court.value_old(log, behaviour, old_policy, old)
     judged = [
@@ -105,7 +110,7 @@ def advise(
             "transitions": len(log),
             "episodes": log.n_episodes,
         },
-        "policy": {"sha256": fingerprint(old_policy)},
+        "policy": {"sha256": fingerprint(old_policy), "uncertainty": uncertainty},
         "cost_model": describe_cost(cost),
         "config": config.as_json(),
         "confidence_level": config.confidence,
@@ -122,10 +127,21 @@ def advise(
         behaviour,
         config.confidence,
         record,
-        (behaviour.describe(),),
+        _remark(behaviour, uncertainty),
         tuple(starts),
         evidence,
     )
+
+
+def _remark(behaviour: Behaviour, uncertainty: float) -> tuple[str, ...]:
+    """What has to be said of log and policy."""
+    told = [behaviour.describe()]
+    if uncertainty > 0:
+        told.append(
+            f"the old policy is a clone of the log: {uncertainty:.1%} of its probability may lie "
+            "on the wrong actions, which the interval counts"
+        )
+    return tuple(told)
 
 
 def _check_candidates(candidates: Sequence[Candidate], old_policy: Policy) -> None:

@@ -64,6 +64,7 @@ class Court:
         config: How advice is found.
         seed: Everything random follows from it.
         report: Hears of every epoch.
+        uncertainty: Share of the old policy's probability that may lie on the wrong actions.
     """
 
     log: Log
@@ -71,6 +72,7 @@ class Court:
     config: AdviceConfig
     seed: int
     report: Reporter
+    uncertainty: float = 0.0
 
     def evaluate(
         self, policy: Policy, stage: str, config: EvaluationConfig | None = None
@@ -134,7 +136,11 @@ class Court:
         gain = Gain(
             _differences(new.per_critic, old.per_critic),
             breakdown.total,
-            math.hypot(breakdown.standard_error, price.error(cost.weight_errors)),
+            math.hypot(
+                breakdown.standard_error,
+                price.error(cost.weight_errors),
+                price.shift(self.uncertainty, breakdown.learning_mass),
+            ),
             max(doubt, missed),
             None if worst is None else worst.value - float(np.mean(old.per_critic)),
             self.config.spread_scale,
@@ -298,7 +304,8 @@ def _read_advantage(
 
 def _differences(new: Numbers, old: Numbers) -> Numbers:
     """(K,) by the same critic each."""
-    return np.asarray(new, float) - np.asarray(old, float)
+    found: Numbers = np.asarray(new, np.float64) - np.asarray(old, np.float64)
+    return found
 
 
 def _start_alike(start: NDArray[np.generic], starts: NDArray[np.generic]) -> bool:

@@ -88,14 +88,14 @@ def advise(
     from nacre.costs import describe_cost, read_cost
     from nacre.learning.progress import open_reporter
     from nacre.learning.proposals import Candidate
-    from nacre.policies import read_policy
+    from nacre.policies import find_uncertainty, read_policy, read_policy_with_provenance
     from nacre.starts import read_start
     from nacre.tracking import combine_reporters, open_tracking
 
     price = read_cost(cost_file)
     data = read_log_aloud(log, columns=columns, cache_dir=cache_dir, quiet=quiet)
     with open_wait(f"reading the policy {policy}", quiet=quiet):
-        old = read_policy(policy, log=data, seed=seed)
+        old, origin = read_policy_with_provenance(policy, log=data, seed=seed)
     brought = [
         Candidate(path.stem, read_policy(path, log=data, seed=seed), f"brought as {path.name}")
         for path in candidate or []
@@ -115,6 +115,7 @@ def advise(
             rows,
             config=config,
             candidates=brought,
+            uncertainty=find_uncertainty(origin),
             seed=seed,
             reporter=combine_reporters(shown, tracker.reporter),
         )

@@ -43,6 +43,15 @@ class Price:
         learning, transaction = weight_errors
         return math.hypot(learning * self.learning_mass, transaction * self.transaction_mass)
 
+    def shift(self, share: float, moved: float) -> float:
+        """How far the cost may be off if a share of the old policy's probability is misplaced.
+
+        That share may then move between groups instead of within them. Where the cost counts other
+        units than mass, they are scaled as they are for the mass that moves.
+        """
+        unit = self.learning_mass / moved if moved >= LEAST_MASS else 1.0
+        return share * max(0.0, self.learning_weight - self.transaction_weight) * unit
+
     @property
     def total(self) -> float:
         """The cost at these weights."""
