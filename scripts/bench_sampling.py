@@ -12,7 +12,7 @@ import json
 import statistics
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import equinox as eqx
 import jax
@@ -42,8 +42,7 @@ def gradient_variance(
     config: LearnerConfig, problem: SwitchingProblem, state: Any, n_keys: int
 ) -> tuple[float, float]:
     """Sum over parameters of the variance of ∇E Q(s₀, a) over keys, and the squared mean."""
-    assert isinstance(problem.transitions, Transitions)
-    batch = problem.transitions.take(jnp.arange(2))
+    batch = cast(Transitions, problem.transitions).take(jnp.arange(2))
 
     @eqx.filter_jit
     def gradient(key: jax.Array) -> jax.Array:
