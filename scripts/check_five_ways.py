@@ -23,9 +23,17 @@ from nacre.demo import demo_config
 from nacre.learning.progress import open_reporter
 from nacre.log import Log
 from nacre.policies import Categorical, Policy, read_policy, write_policy
+from nacre.versions import find_commit, find_versions
 
 EXACT = ("safetensors", "onnx", "callable", "columns")
 WAYS = (*EXACT, "clone")
+TITLES = {
+    "safetensors": "safetensors",
+    "onnx": "ONNX",
+    "callable": "a function",
+    "columns": "columns",
+    "clone": "clone",
+}
 TOLERANCE = 0.01
 """Largest relative difference between net gains of the first four."""
 
@@ -113,6 +121,17 @@ def compare(ways: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def write_table(record: dict[str, Any]) -> str:
+    """The table of docs/policies.md."""
+    rows = ["| given as | net gain |", "| --- | --- |"]
+    for way in WAYS:
+        gain = record["ways"][way]["net_gain"]
+        rows.append(
+            f"| {TITLES[way]} | {gain['mean']:.2f} [{gain['low']:.2f}, {gain['high']:.2f}] |"
+        )
+    return "\n".join(rows)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("results/five_ways.json"))
@@ -123,7 +142,13 @@ def main() -> None:
     ways = kept.get("ways", {}) if kept.get("seed") == options.seed else {}
     for way in options.way or WAYS:
         ways[way] = run(way, options.seed)
-        document = {"seed": options.seed, "tolerance": TOLERANCE, "ways": ways}
+        document = {
+            "seed": options.seed,
+            "tolerance": TOLERANCE,
+            "versions": find_versions(),
+            "commit": find_commit(),
+            "ways": ways,
+        }
         document |= {"agreement": compare(ways)} if any(w in ways for w in EXACT) else {}
         options.out.parent.mkdir(parents=True, exist_ok=True)
         options.out.write_text(json.dumps(document, indent=2) + "\n")

@@ -56,3 +56,5 @@ def test_the_record_of_the_whole_size() -> None:
     assert record["agreement"]["same_verdict"]
     assert record["agreement"]["first_four_within_tolerance"]
     assert record["agreement"]["clone_within_intervals"]
+    page = (ROOT / "docs" / "policies.md").read_text(encoding="utf-8")
+    assert SCRIPT["write_table"](record) in page
