@@ -26,6 +26,9 @@ COMMANDS = {
     "memory": ["python", "scripts/bench_memory.py"],
     "costs": ["python", "scripts/bench_costs.py", "--json"],
     "plans": ["python", "scripts/bench_plans.py", "--json"],
+    "reading": ["python", "scripts/bench_reading.py"],
+    "collecting": ["python", "scripts/bench_collecting.py"],
+    "mapped": ["python", "scripts/bench_mapped.py"],
 }
 
 
@@ -112,6 +115,47 @@ def write_page() -> None:
         f"`{load(name)['command']}`\n\n```json\n{json.dumps(load(name)['figures'], indent=2)}\n```"
         for name in ("costs", "plans")
     )
+    reading, mapped = load("reading")["figures"], load("mapped")["figures"]
+    read = table(
+        [
+            (what, f"{reading[f'parquet_{name}']:.3g}", f"{reading[f'csv_pandas_{name}']:.3g}")
+            for what, name in (
+                ("seconds", "seconds"),
+                ("processor seconds", "cpu_seconds"),
+                ("peak memory, MB", "peak_mb"),
+            )
+        ],
+        ("", "Parquet, `read_log`", "CSV, pandas"),
+    )
+    trained = table(
+        [
+            (
+                what,
+                f"{mapped[f'mapped_{name}']:.3g}",
+                f"{mapped[f'memory_{name}']:.3g}",
+                f"{mapped[f'mapped_{name}'] / mapped[f'memory_{name}']:.2f}",
+            )
+            for what, name in (
+                ("learning, updates/s", "learning_updates_per_s"),
+                ("learning, updates per processor second", "learning_updates_per_cpu_s"),
+                ("evaluation, updates/s", "evaluation_updates_per_s"),
+                ("evaluation, updates per processor second", "evaluation_updates_per_cpu_s"),
+                ("peak resident memory, MB", "peak_resident_mb"),
+            )
+        ],
+        ("", "mapped", "in memory", "ratio"),
+    )
+    collected = table(
+        [
+            (
+                world,
+                f"{found['steps_per_s']:,.0f}",
+                f"{found['speed_up']:.2f}" if "speed_up" in found else "–",
+            )
+            for world, found in load("collecting")["figures"].items()
+        ],
+        ("world", "steps/s of one process", "times one environment alone"),
+    )
     PAGE.write_text(
         f"""# Benchmarks
 
@@ -142,6 +186,29 @@ keys, and learning with both kinds of samples in turns. Variance ratio
 
 `{load("memory")["command"]}`: learning on {memory["rows"]:,} rows of Ant's shape (27 → 8),
 {memory["log_mb"]:.0f} MB of arrays, peaks at {memory["peak_rss_mb"]:.0f} MB of resident memory.
+
+## Reading logs
+
+`{load("reading")["command"]}`: {reading["rows"]:,} rows of Ant's shape from Parquet by `read_log`,
+all checks included, against pandas to NumPy from CSV without any, each in a process of its own:
+{reading["times_faster"]:.2f} times faster. The peak is {reading["parquet_peak_over_arrays"]:.2f}
+times the arrays.
+
+{read}
+
+## Training from logs larger than memory
+
+`{load("mapped")["command"]}`: learning and evaluation with the default settings on
+{mapped["rows"]:,} rows of Ant's shape, {mapped["array_mb"] / 1000:.1f} GB, mapped from their files,
+against {mapped["rows_in_memory"]:,} rows in memory, in turns.
+
+{trained}
+
+## Collecting logs
+
+`{load("collecting")["command"]}`
+
+{collected}
 
 ## Costs and plans
 

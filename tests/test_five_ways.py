@@ -36,6 +36,7 @@ def learn_and_judge(way: str, folder: Path) -> dict[str, Any]:
     return advise(log, old, example.cost, config=config, seed=0).as_json()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["columns", "clone"])
 def test_ways_agree(way: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.getbasetemp()
