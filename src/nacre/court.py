@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import equinox as eqx
 import jax
@@ -25,8 +25,10 @@ from nacre.evaluation.fitted import (
     EpochReport,
     Evaluation,
     EvaluationConfig,
+    Preparation,
     as_rows,
     evaluate_policy,
+    prepare_evaluation,
     read_values,
 )
 from nacre.evaluation.noise import draw_uniforms
@@ -36,7 +38,7 @@ from nacre.evaluation.support import examine_support
 from nacre.learning.progress import Reporter, Tick
 from nacre.learning.proposals import Candidate
 from nacre.log import Log
-from nacre.policies.policy import Policy
+from nacre.policies.policy import Policy, Signature
 
 Numbers = NDArray[np.float64]
 
@@ -73,6 +75,7 @@ class Court:
     seed: int
     report: Reporter
     uncertainty: float = 0.0
+    _prepared: dict[Signature, Preparation] = field(default_factory=dict, repr=False)
 
     def evaluate(
         self, policy: Policy, stage: str, config: EvaluationConfig | None = None
@@ -91,8 +94,22 @@ class Court:
             config or self.config.judges,
             discount=self.config.learner.discount,
             seed=self.seed,
+            prepared=self._prepare(policy),
             on_epoch=heard,
         )
+
+    def _prepare(self, policy: Policy) -> Preparation:
+        """The same for all policies of the same spaces, and for either way of judging them."""
+        signature = policy.signature
+        if signature not in self._prepared:
+            self._prepared[signature] = prepare_evaluation(
+                self.log,
+                signature,
+                self.config.judges,
+                discount=self.config.learner.discount,
+                seed=self.seed,
+            )
+        return self._prepared[signature]
 
     def assess(
         self,

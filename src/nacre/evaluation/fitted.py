@@ -25,7 +25,7 @@ from nacre.evaluation.preparation import draw_resampling as draw_resampling
 from nacre.evaluation.preparation import init_critics as init_critics
 from nacre.evaluation.preparation import largest_believable as largest_believable
 from nacre.evaluation.preparation import prefit as prefit
-from nacre.evaluation.transitions import open_transitions
+from nacre.evaluation.transitions import MappedTransitions, Transitions, open_transitions
 from nacre.log import Log
 from nacre.policies.policy import Policy, Signature, describe_space
 
@@ -66,6 +66,39 @@ class Evaluation:
         return f"Evaluation(value={self.value:.6g}, {state}, {self.reason})"
 
 
+@dataclass(frozen=True)
+class Preparation:
+    """What an evaluation begins with, whichever policy it is of: the log's rows, and critics.
+
+    `fresh` critics have seen nothing, `fitted` ones the log's returns.
+    """
+
+    transitions: Transitions | MappedTransitions
+    fresh: CriticState
+    fitted: CriticState
+    largest: float
+
+
+def prepare_evaluation(
+    log: Log, signature: Signature, config: EvaluationConfig, *, discount: float, seed: int = 0
+) -> Preparation:
+    """Read the log and fit the critics to its returns, once for many policies of these spaces."""
+    check_spaces(log, signature)
+    if not 0.0 <= discount < 1.0:
+        raise InputError(f"discount = {discount}: must lie in [0, 1)")
+    init_key, prefit_key, _, _ = jax.random.split(jax.random.key(seed), 4)
+    resampling = None
+    if config.bootstrap:
+        resampling = draw_resampling(log.n_episodes, config.critics.n_critics, seed)
+    transitions = open_transitions(log, discount=discount, resampling=resampling)
+    critics = init_critics(config.critics, init_key, log, signature, discount)
+    fresh = CriticState.init(config.critics, critics)
+    fitted = prefit(
+        config.critics, fresh, log, transitions, discount, prefit_key, config.prefit_steps
+    )
+    return Preparation(transitions, fresh, fitted, largest_believable(log, discount))
+
+
 def evaluate_policy(
     policy: Policy,
     log: Log,
@@ -74,34 +107,27 @@ def evaluate_policy(
     *,
     discount: float,
     seed: int = 0,
+    prepared: Preparation | None = None,
     on_epoch: Callable[[EpochReport], None] | None = None,
 ) -> Evaluation:
     """Estimate V^π at the start from a log of any policy (Algorithm 2, without the cost).
 
     The same seed gives the same initial networks, mini-batches and noise to every policy, so that
-    differences between policies carry less noise than either value.
+    differences between policies carry less noise than either value. `prepared` by the same log,
+    configuration and seed, several evaluations share what does not depend on the policy.
     """
-    check_spaces(log, policy.signature)
-    if not 0.0 <= discount < 1.0:
-        raise InputError(f"discount = {discount}: must lie in [0, 1)")
-    init_key, prefit_key, epoch_key, read_key = jax.random.split(jax.random.key(seed), 4)
+    if prepared is None:
+        prepared = prepare_evaluation(log, policy.signature, config, discount=discount, seed=seed)
+    _, _, epoch_key, read_key = jax.random.split(jax.random.key(seed), 4)
     start = as_rows(start, policy.signature)
-    resampling = None
-    if config.bootstrap:
-        resampling = draw_resampling(log.n_episodes, config.critics.n_critics, seed)
-    transitions = open_transitions(log, discount=discount, resampling=resampling)
-    largest = largest_believable(log, discount)
+    transitions, largest = prepared.transitions, prepared.largest
+    fresh, state = prepared.fresh, prepared.fitted
 
     def read(state: CriticState) -> Reading:
         critics = state.target if config.averaged else state.online
         combined, each = read_values(config, critics, policy, start, read_key)
         return Reading(critics, float(combined), np.asarray(each))
 
-    critics = init_critics(config.critics, init_key, log, policy.signature, discount)
-    fresh = CriticState.init(config.critics, critics)
-    state = prefit(
-        config.critics, fresh, log, transitions, discount, prefit_key, config.prefit_steps
-    )
     last, broken = read(state), ""
     if config.prefit_steps and not last.is_believable(largest):
         last, broken = read(fresh), "diverged in the fit to the log's returns; kept fresh critics"
