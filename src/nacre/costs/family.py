@@ -34,6 +34,9 @@ LINKS = ("identity", "times_states", "positive")
 CHUNK = 4096
 CELLS = 2**22
 
+MOST_MAPPED = 1_000_000
+"""States that are drawn of a log larger than memory; the standard error counts that."""
+
 
 @dataclass(frozen=True)
 class SwitchingCost:
@@ -166,13 +169,8 @@ class SwitchingCost:
         self.check(new_policy.observation_space, new_policy.action_space)
         if isinstance(log, Log):
             check_log_fits(log, new_policy)
-        observations = log.observations if isinstance(log, Log) else log
         state_key, action_key = jax.random.split(jax.random.key(seed))
-        sample = self.state_measure.support(
-            state_key,
-            None if observations is None else read_rows(observations),
-            new_policy.observation_space,
-        )
+        sample = self._find_states(log, state_key, new_policy.observation_space)
         check_states_fit(np.asarray(sample.states), new_policy.observation_space)
         cells = self.statewise.count_cells(new_policy.action_space)
         states, weights = sample.split(min(CHUNK, max(CELLS // cells, 1)))
@@ -180,6 +178,19 @@ class SwitchingCost:
             self.statewise, self.importance, old_policy, new_policy, states, weights, action_key
         )
         return self._summarise(sample, terms, new_policy)
+
+    def _find_states(
+        self, log: Log | ArrayLike | None, key: PRNGKeyArray, space: gymnasium.Space[Any]
+    ) -> StateSample:
+        """The states to average over; of a log larger than memory a part of them."""
+        measure = self.state_measure
+        if isinstance(log, Log) and log.is_mapped:
+            if isinstance(measure, LogStates) and (measure.n or len(log)) > MOST_MAPPED:
+                measure = LogStates(MOST_MAPPED)
+            return measure.support(key, log.observations, space)
+        observations = log.observations if isinstance(log, Log) else log
+        rows = None if observations is None else read_rows(observations)
+        return measure.support(key, rows, space)
 
     def _summarise(self, sample: StateSample, terms: Comparison, policy: Policy) -> CostBreakdown:
         """Averages in double precision, which a million states need."""
