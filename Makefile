@@ -17,7 +17,7 @@ test: $(STAMP)
 
 validate: $(STAMP)
 	XLA_FLAGS= NACRE_RECORD=results/validation $(BIN)/python -m pytest -n 2 --dist loadgroup tests/validation
-	$(BIN)/python -m pytest -n 2 -m slow tests/test_round_trips.py tests/test_five_ways.py
+	$(BIN)/python -m pytest -n 2 -m slow --ignore=tests/validation
 
 lint: $(STAMP)
 	$(BIN)/ruff format --check .

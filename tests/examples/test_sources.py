@@ -141,7 +141,10 @@ def test_a_better_controller_of_the_trolley_exists(script: dict[str, Any]) -> No
     assert f"worth {old:.1f}, both" in readme.replace("\n", " ")
 
 
-@pytest.mark.parametrize("name", FOREIGN)
+@pytest.mark.parametrize(
+    "name",
+    [name if name == "offers" else pytest.param(name, marks=pytest.mark.slow) for name in FOREIGN],
+)
 def test_the_command_line_gives_a_verdict(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -58,7 +58,10 @@ def assert_same(found: Learned, expected: Learned) -> None:
 @pytest.mark.parametrize(
     "changes",
     [
-        {"states": "log", "discounted_states": True, "occupancy": OccupancyConfig((4,))},
+        pytest.param(
+            {"states": "log", "discounted_states": True, "occupancy": OccupancyConfig((4,))},
+            marks=pytest.mark.slow,
+        ),
         {"states": "start", "form": "net", "ramp_epochs": 2},
     ],
     ids=["log states and occupancy", "start and net critics"],
