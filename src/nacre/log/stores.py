@@ -6,11 +6,8 @@ gone through in blocks, after each of which the pages that were touched are give
 
 from __future__ import annotations
 
-import ctypes
 import mmap
 import os
-import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol
@@ -20,10 +17,6 @@ from numpy.lib import format as npy
 from numpy.typing import DTypeLike, NDArray
 
 BLOCK_BYTES = 2**22
-LARGE_BYTES = 2**24
-"""Arrays in memory of at least this size get their pages ahead of the reader."""
-MADV_POPULATE_WRITE = 23
-"""Linux 5.14 and later; earlier ones refuse it, which does no harm."""
 SMALL_BYTES = 2**26
 """Mapped arrays smaller than this may be in memory as a whole."""
 
@@ -45,10 +38,7 @@ class MemoryStore:
 
     def empty(self, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
         """Return an array in memory."""
-        values = np.empty(shape, dtype)
-        if values.nbytes >= LARGE_BYTES and sys.platform == "linux":
-            threading.Thread(target=_populate, args=(values,), daemon=True).start()
-        return values
+        return np.empty(shape, dtype)
 
     def keep(self, values: NDArray[Any]) -> NDArray[Any]:
         """Return `values` as they are."""
@@ -150,18 +140,6 @@ def take_rows(values: NDArray[Any], rows: NDArray[Any], store: Store = MEMORY) -
         taken[block] = values[places[block]]
         release(values)
     return taken
-
-
-def _populate(values: NDArray[Any]) -> None:
-    """Have the system find memory for an array while its first rows are still being decoded.
-
-    Pages are made ready to be written, their bytes are not touched: whoever writes to the array
-    meanwhile is not disturbed. Where the system cannot do that, pages come as they are written to.
-    """
-    system = ctypes.CDLL(None)
-    first = -(-values.ctypes.data // mmap.PAGESIZE) * mmap.PAGESIZE
-    size = (values.ctypes.data + values.nbytes - first) // mmap.PAGESIZE * mmap.PAGESIZE
-    system.madvise(ctypes.c_void_p(first), ctypes.c_size_t(size), MADV_POPULATE_WRITE)
 
 
 def _reserve(path: Path) -> None:
