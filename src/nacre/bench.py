@@ -44,11 +44,17 @@ class Bench:
     threads: int
 
 
-def run_bench(*, rounds: int = 5, steps: int = 100, seed: int = 0) -> Bench:
+def run_bench(
+    *,
+    rounds: int = 5,
+    steps: int = 100,
+    seed: int = 0,
+    on_round: Callable[[int], None] | None = None,
+) -> Bench:
     """Measure the paper's settings on Hopper shapes, and our default.
 
     Every round measures the matrix product, training, evaluation and the product again, so that a
-    busy moment of the machine hits numerator and denominator alike.
+    busy moment of the machine hits numerator and denominator alike. `on_round` hears of each.
     """
     settings = paper("Hopper-v4").learner
     train = _trainer(settings, steps, seed)
@@ -56,7 +62,7 @@ def run_bench(*, rounds: int = 5, steps: int = 100, seed: int = 0) -> Bench:
     train_default = _trainer(default(), steps, seed)
     gemm = _gemm()
     rows = []
-    for _ in range(rounds):
+    for done in range(rounds):
         before, training, after = gemm(), train(), gemm()
         evaluation, last = evaluate(), gemm()
         rows.append(
@@ -69,6 +75,8 @@ def run_bench(*, rounds: int = 5, steps: int = 100, seed: int = 0) -> Bench:
                 "default": train_default(),
             }
         )
+        if on_round is not None:
+            on_round(done + 1)
     median = {name: statistics.median(row[name] for row in rows) for name in rows[0]}
     return Bench(
         train_updates_per_s=median["train"],

@@ -73,3 +73,23 @@ def test_the_bar_shows_how_far_the_file_is_read(known_files: Path) -> None:
     lifeless = ReadingProgress("waiting", None, Console(file=io.StringIO()))
     list(lifeless.get_renderables())
     assert lifeless.tasks[0].total is None
+
+
+def test_files_that_are_read_here_and_there_are_counted(
+    known_files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Parquet has no place up to which it is read: what the process has read since tells."""
+    (known_files.parent / "fd" / "4").unlink()
+    told = known_files.parent / "io"
+    told.write_text("rchar: 1000\nwchar: 0\n")
+    bar = ReadingProgress("reading", known_files, Console(file=io.StringIO()))
+    told.write_text("rchar: 1040\nwchar: 0\n")
+    list(bar.get_renderables())
+    assert (bar.tasks[0].completed, bar.tasks[0].total) == (40, 101)
+    told.write_text("rchar: 9000\nwchar: 0\n")
+    list(bar.get_renderables())
+    assert bar.tasks[0].completed == 100
+    nowhere = ReadingProgress("reading", "minari:hopper", Console(file=io.StringIO()))
+    told.write_text("rchar: 9999\nwchar: 0\n")
+    list(nowhere.get_renderables())
+    assert nowhere.tasks[0].total is None

@@ -42,8 +42,8 @@ def bench(
     from nacre.bench import run_bench
     from nacre.commands.waiting import open_wait
 
-    with open_wait(f"measuring {rounds} rounds", quiet=quiet):
-        result = run_bench(rounds=rounds, steps=steps, seed=seed)
+    with open_wait(f"measuring {rounds} rounds", quiet=quiet, total=rounds) as tell:
+        result = run_bench(rounds=rounds, steps=steps, seed=seed, on_round=tell)
     if as_json:
         console.print_json(vars(result))
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from rich.console import Console, RenderableType
@@ -25,21 +25,33 @@ OPEN_FILES = Path("/proc/self/fd")
 
 @contextlib.contextmanager
 def open_wait(
-    label: str, *, quiet: bool, source: str | os.PathLike[str] | None = None
-) -> Iterator[None]:
+    label: str,
+    *,
+    quiet: bool,
+    source: str | os.PathLike[str] | None = None,
+    total: int | None = None,
+) -> Iterator[Callable[[int], None]]:
     """A sign of life on standard error; nothing when quiet or not on a terminal.
+
+    Yields:
+        What may be told how much is done, where there is a total.
 
     Args:
         label: What is being done.
         quiet: Show nothing.
         source: A file that is read meanwhile; how far tells how long it will still take.
+        total: How much there is to do, where that is known.
     """
     console = Console(stderr=True)
     if quiet or not console.is_terminal:
-        yield
+        yield lambda done: None
         return
-    with ReadingProgress(label, source, console):
-        yield
+    with ReadingProgress(label, source, console) as bar:
+
+        def tell(done: int) -> None:
+            bar.update(bar.task_ids[0], completed=done, total=total, left="left")
+
+        yield tell
 
 
 def read_log_aloud(
@@ -58,7 +70,7 @@ def find_position(source: str | os.PathLike[str]) -> int:
     """Bytes of a file up to where this process reads it now; 0 where that cannot be known.
 
     Whoever reads need not tell: the system knows. Files that are read here and there, as Parquet
-    is, have no such place.
+    is, have no such place; `count_read` tells of them.
     """
     wanted = os.path.realpath(source)
     with contextlib.suppress(OSError):
@@ -71,11 +83,19 @@ def find_position(source: str | os.PathLike[str]) -> int:
     return 0
 
 
+def count_read() -> int:
+    """Bytes that this process has read so far, of whatever; 0 where that cannot be known."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        return int(OPEN_FILES.with_name("io").read_text().split()[1])
+    return 0
+
+
 class ReadingProgress(Progress):
     """A bar that looks by itself how far a file has been read."""
 
     def __init__(self, label: str, source: str | os.PathLike[str] | None, console: Console) -> None:
         self._source = source
+        self._before = count_read()
         super().__init__(
             SpinnerColumn(),
             TextColumn("{task.description}", markup=False),
@@ -92,9 +112,16 @@ class ReadingProgress(Progress):
         """Look, then draw."""
         # While the bar is being made there is no task yet.
         if self._source is not None and self.tasks:
-            position = find_position(self._source)
-            if position:
+            size = self._find_size(self._source)
+            position = find_position(self._source) or min(count_read() - self._before, size)
+            if position > 0:
                 # One more than there are: what was read is still to be checked.
-                total = Path(self._source).stat().st_size + 1
-                self.update(self.task_ids[0], completed=position, total=total, left="left")
+                self.update(self.task_ids[0], completed=position, total=size + 1, left="left")
         yield from super().get_renderables()
+
+    @staticmethod
+    def _find_size(source: str | os.PathLike[str]) -> int:
+        """Bytes of a file; 0 where there is none, as behind minari:ID."""
+        with contextlib.suppress(OSError):
+            return Path(source).stat().st_size
+        return 0
