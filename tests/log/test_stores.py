@@ -58,3 +58,11 @@ def test_without_the_system_calls_things_still_work(
     monkeypatch.delattr(stores.os, "posix_fallocate")
     kept = MappedStore(tmp_path).keep(np.arange(10))
     np.testing.assert_array_equal(kept, np.arange(10))
+
+
+def test_large_arrays_in_memory_are_arrays_like_any_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stores, "LARGE_BYTES", 1)
+    values = stores.MEMORY.empty((5000, 3), np.float32)
+    values[:] = np.arange(15000).reshape(5000, 3)
+    assert stores.find_map(values) is None
+    np.testing.assert_array_equal(values.ravel(), np.arange(15000))

@@ -6,8 +6,10 @@ gone through in blocks, after each of which the pages that were touched are give
 
 from __future__ import annotations
 
+import ctypes
 import mmap
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol
@@ -17,6 +19,8 @@ from numpy.lib import format as npy
 from numpy.typing import DTypeLike, NDArray
 
 BLOCK_BYTES = 2**22
+LARGE_BYTES = 2**24
+MADV_NOHUGEPAGE = 15
 SMALL_BYTES = 2**26
 """Mapped arrays smaller than this may be in memory as a whole."""
 
@@ -38,7 +42,10 @@ class MemoryStore:
 
     def empty(self, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
         """Return an array in memory."""
-        return np.empty(shape, dtype)
+        values = np.empty(shape, dtype)
+        if values.nbytes >= LARGE_BYTES and sys.platform == "linux":
+            _want_small_pages(values)
+        return values
 
     def keep(self, values: NDArray[Any]) -> NDArray[Any]:
         """Return `values` as they are."""
@@ -140,6 +147,13 @@ def take_rows(values: NDArray[Any], rows: NDArray[Any], store: Store = MEMORY) -
         taken[block] = values[places[block]]
         release(values)
     return taken
+
+
+def _want_small_pages(values: NDArray[Any]) -> None:
+    """Ask for ordinary pages: finding large ones can take longer than reading the log does."""
+    first = -(-values.ctypes.data // mmap.PAGESIZE) * mmap.PAGESIZE
+    size = (values.ctypes.data + values.nbytes - first) // mmap.PAGESIZE * mmap.PAGESIZE
+    ctypes.CDLL(None).madvise(ctypes.c_void_p(first), ctypes.c_size_t(size), MADV_NOHUGEPAGE)
 
 
 def _reserve(path: Path) -> None:
