@@ -161,33 +161,24 @@ def _estimate(
 ) -> tuple[Numbers, float]:
     """(B,) estimates, one for each row of counts (B, E), and the effective number of episodes."""
     key = jax.random.key(seed)
+
+    def read(states: Any, rows: NDArray[np.int64]) -> list[Numbers]:
+        return _by_chunks(
+            lambda some: _read_critics(
+                critics, policy, jnp.asarray(states[some]), jnp.asarray(log.actions[some]), key
+            ),
+            rows,
+        )
+
     rows = table.rows[table.seen]
     q, v = np.zeros(table.rows.shape), np.zeros(table.rows.shape)
-    q[table.seen], v[table.seen] = _by_chunks(
-        lambda some: _read_critics(
-            critics,
-            policy,
-            jnp.asarray(log.observations[some]),
-            jnp.asarray(log.actions[some]),
-            key,
-        ),
-        rows,
-    )
+    q[table.seen], v[table.seen] = read(log.observations, rows)
     surprise = np.zeros(table.rows.shape)
     surprise[table.seen] = np.asarray(log.rewards[rows], np.float64) - q[table.seen]
     ends = table.rows[table.last]
     goes_on = ends[~np.asarray(log.terminated[ends])]
     if len(goes_on):
-        beyond = _by_chunks(
-            lambda some: _read_critics(
-                critics,
-                policy,
-                jnp.asarray(log.next_observations[some]),
-                jnp.asarray(log.actions[some]),
-                key,
-            ),
-            goes_on,
-        )[1]
+        beyond = read(log.next_observations, goes_on)[1]
         surprise[table.last & np.isin(table.rows, goes_on)] += discount * beyond
     before = np.concatenate([np.zeros((len(ratios), 1)), ratios[:, :-1]], axis=1)
     gamma = discount ** np.arange(ratios.shape[1])
