@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import sys
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,7 +14,14 @@ from rich.console import Console
 
 from nacre import examples
 from nacre.commands import waiting
-from nacre.commands.waiting import ReadingProgress, find_position, open_wait, read_log_aloud
+from nacre.commands.waiting import (
+    ReadingProgress,
+    find_position,
+    open_wait,
+    read_log_aloud,
+    read_policy_aloud,
+)
+from nacre.policies import CloneConfig, fingerprint, read_policy
 
 
 class Terminal(io.StringIO):
@@ -38,6 +48,28 @@ def test_a_log_is_read_as_ever(capfd: pytest.CaptureFixture[str]) -> None:
     log = read_log_aloud(examples.find_directory() / "log.parquet", quiet=False)
     assert log.fingerprint() == examples.load().log.fingerprint()
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_clone_tells_how_long_it_will_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[tuple[int, int]] = []
+
+    @contextlib.contextmanager
+    def overhear(label: str, *, quiet: bool) -> Iterator[Callable[[int, int], None]]:
+        assert (label, quiet) == ("reading the policy clone", False)
+        yield lambda done, total: told.append((done, total))
+
+    log = examples.load().log.select(range(4))
+    short = partial(CloneConfig, n_steps=40)
+    monkeypatch.setattr(waiting, "open_wait", overhear)
+    monkeypatch.setattr(waiting, "CloneConfig", short)
+    policy, _ = read_policy_aloud("clone", log, seed=0, quiet=False)
+    # One or two heads, then two halves of half the steps.
+    (total,) = {total for _, total in told}
+    assert total in (80, 120)
+    assert [done for done, _ in told] == sorted({done for done, _ in told})
+    assert told[-1] == (total, total)
+    silent = read_policy("clone", log=log, seed=0, clone=short())
+    assert fingerprint(policy) == fingerprint(silent)
 
 
 @pytest.fixture

@@ -131,7 +131,21 @@ def test_a_robot_at_work(tmp_path: Path) -> None:
 
 def test_traffic_at_work(tmp_path: Path) -> None:
     world = find_world("traffic")
-    show_policy(world, small_policy(world), tmp_path / "t.webp", steps=3, seed=0, gui=False)
+    told: list[tuple[int, int]] = []
+    show_policy(
+        world,
+        small_policy(world),
+        tmp_path / "t.webp",
+        steps=3,
+        seed=0,
+        gui=False,
+        on_progress=lambda done, total: told.append((done, total)),
+    )
+    # Each step is drawn, then each picture is written: half and half.
+    assert told[:3] == [(1, 6), (2, 6), (3, 6)]
+    assert told[3] == (17, 32)
+    assert [done / total for done, total in told] == sorted(done / total for done, total in told)
+    assert told[-1][0] <= told[-1][1]
     frames, said = read(tmp_path / "t.webp")
     # The start and every second of three decisions.
     assert len(frames) == 16

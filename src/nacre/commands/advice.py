@@ -84,22 +84,21 @@ def advise(
 
     from nacre.advice_config import suggest_config
     from nacre.advisor import advise as find_advice
-    from nacre.commands.waiting import open_wait, read_log_aloud
+    from nacre.commands.waiting import read_log_aloud, read_policy_aloud
     from nacre.costs import describe_cost, read_cost
     from nacre.learning.progress import open_reporter
     from nacre.learning.proposals import Candidate
-    from nacre.policies import find_uncertainty, read_policy, read_policy_with_provenance
+    from nacre.policies import find_uncertainty
     from nacre.starts import read_start
     from nacre.tracking import combine_reporters, open_tracking
 
     price = read_cost(cost_file)
     data = read_log_aloud(log, columns=columns, cache_dir=cache_dir, quiet=quiet)
-    with open_wait(f"reading the policy {policy}", quiet=quiet):
-        old, origin = read_policy_with_provenance(policy, log=data, seed=seed)
-    brought = [
-        Candidate(path.stem, read_policy(path, log=data, seed=seed), f"brought as {path.name}")
-        for path in candidate or []
-    ]
+    old, origin = read_policy_aloud(policy, data, seed=seed, quiet=quiet)
+    brought = []
+    for path in candidate or []:
+        proposed, _ = read_policy_aloud(path, data, seed=seed, quiet=quiet)
+        brought.append(Candidate(path.stem, proposed, f"brought as {path.name}"))
     settings: dict[str, Any] = {"confidence": confidence, "rule": rule}
     config = dataclasses.replace(suggest_config(data, discount), **settings)
     rows = None if start is None else read_start(start, old.signature)

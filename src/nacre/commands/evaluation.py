@@ -59,20 +59,18 @@ def evaluate(
     --quiet the value alone is printed. Exit code 1 if the critics broke down.
     """
     from nacre import console
-    from nacre.commands.waiting import open_wait, read_log_aloud
+    from nacre.commands.waiting import read_log_aloud, read_policy_aloud
     from nacre.costs.fit import check_log_fits
     from nacre.learning.progress import open_reporter
-    from nacre.policies import read_policy
     from nacre.starts import read_start
     from nacre.valuation import Question, value_policy
 
     data = read_log_aloud(log, columns=columns, cache_dir=cache_dir, quiet=quiet)
-    with open_wait(f"reading the policy {policy}", quiet=quiet):
-        judged = read_policy(policy, log=data, seed=seed)
+    judged, _ = read_policy_aloud(policy, data, seed=seed, quiet=quiet)
     check_log_fits(data, judged, policy)
     old = None
     if old_policy is not None:
-        old = read_policy(old_policy, log=data, seed=seed)
+        old, _ = read_policy_aloud(old_policy, data, seed=seed, quiet=quiet)
         check_log_fits(data, old, old_policy)
     rows = None if start is None else read_start(start, judged.signature)
     asked = Question(discount, confidence, rows, seed=seed)

@@ -42,8 +42,10 @@ def bench(
     from nacre.bench import run_bench
     from nacre.commands.waiting import open_wait
 
-    with open_wait(f"measuring {rounds} rounds", quiet=quiet, total=rounds) as tell:
-        result = run_bench(rounds=rounds, steps=steps, seed=seed, on_round=tell)
+    with open_wait(f"measuring {rounds} rounds", quiet=quiet) as tell:
+        result = run_bench(
+            rounds=rounds, steps=steps, seed=seed, on_round=lambda done: tell(done, rounds)
+        )
     if as_json:
         console.print_json(vars(result))
     else:

@@ -1,4 +1,4 @@
-"""What people see while a log is read: how far that is, and how long it will take."""
+"""What people see while they wait: how far it is, and how long it will still take."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console, RenderableType
 from rich.progress import (
@@ -18,6 +19,7 @@ from rich.progress import (
 )
 
 from nacre.log import Log, read_log
+from nacre.policies import CloneConfig, Policy, read_policy_with_provenance
 
 OPEN_FILES = Path("/proc/self/fd")
 """Where the system tells which files this process has open, if it does."""
@@ -29,26 +31,24 @@ def open_wait(
     *,
     quiet: bool,
     source: str | os.PathLike[str] | None = None,
-    total: int | None = None,
-) -> Iterator[Callable[[int], None]]:
+) -> Iterator[Callable[[int, int], None]]:
     """A sign of life on standard error; nothing when quiet or not on a terminal.
 
     Yields:
-        What may be told how much is done, where there is a total.
+        What may be told how much is done, and of how much.
 
     Args:
         label: What is being done.
         quiet: Show nothing.
         source: A file that is read meanwhile; how far tells how long it will still take.
-        total: How much there is to do, where that is known.
     """
     console = Console(stderr=True)
     if quiet or not console.is_terminal:
-        yield lambda done: None
+        yield lambda done, total: None
         return
     with ReadingProgress(label, source, console) as bar:
 
-        def tell(done: int) -> None:
+        def tell(done: int, total: int) -> None:
             bar.update(bar.task_ids[0], completed=done, total=total, left="left")
 
         yield tell
@@ -64,6 +64,16 @@ def read_log_aloud(
     """Read a log and show how far that is."""
     with open_wait(f"reading {source}", quiet=quiet, source=source):
         return read_log(source, columns=columns, cache_dir=cache_dir)
+
+
+def read_policy_aloud(
+    source: str | Path, log: Log, *, seed: int, quiet: bool
+) -> tuple[Policy, dict[str, Any]]:
+    """Read a policy with its provenance, and show how far that is if it has to be cloned."""
+    with open_wait(f"reading the policy {source}", quiet=quiet) as tell:
+        return read_policy_with_provenance(
+            source, log=log, seed=seed, clone=CloneConfig(on_steps=tell)
+        )
 
 
 def find_position(source: str | os.PathLike[str]) -> int:

@@ -216,9 +216,15 @@ def show(
     from nacre.worlds.shows import show_policy
     from nacre.worlds.simulators import find_world
 
-    with open_wait(f"showing {steps} steps of {world}", quiet=quiet):
+    with open_wait(f"showing {steps} steps of {world}", quiet=quiet) as tell:
         shown = show_policy(
-            find_world(world), read_policy(policy), render, steps=steps, seed=seed, gui=gui
+            find_world(world),
+            read_policy(policy),
+            render,
+            steps=steps,
+            seed=seed,
+            gui=gui,
+            on_progress=tell,
         )
     if as_json:
         console.print_json(shown.as_json())

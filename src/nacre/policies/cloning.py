@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import equinox as eqx
@@ -32,7 +32,10 @@ N_STRETCHES = 20
 
 @dataclass(frozen=True)
 class CloneConfig:
-    """How a clone is fitted: Adam with a learning rate that falls to zero along a cosine."""
+    """How a clone is fitted: Adam with a learning rate that falls to zero along a cosine.
+
+    `on_steps` hears how many steps are done, and of how many.
+    """
 
     hidden: tuple[int, ...] = (64, 64)
     activation: Activation = "tanh"
@@ -40,6 +43,7 @@ class CloneConfig:
     batch_size: int = 256
     learning_rate: float = 3e-3
     held_out: float = 0.1
+    on_steps: Callable[[int, int], None] | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.n_steps < 20 or self.batch_size < 1 or not self.learning_rate > 0:
@@ -48,6 +52,13 @@ class CloneConfig:
             )
         if not 0 < self.held_out < 1:
             raise InputError(f"held_out = {self.held_out}: give a share between 0 and 1")
+
+    def as_part(self, before: int, total: int) -> CloneConfig:
+        """The same for one fit of several: what is heard counts the steps of all of them."""
+        heard = self.on_steps
+        if heard is None:
+            return self
+        return dataclasses.replace(self, on_steps=lambda done, _: heard(before + done, total))
 
 
 @dataclass(frozen=True)
@@ -193,7 +204,6 @@ def fit(
     return dataclasses.replace(policy, network=network)
 
 
-@eqx.filter_jit
 def _descend(
     config: CloneConfig,
     loss: Loss,
@@ -202,7 +212,35 @@ def _descend(
     watched: tuple[Array, Array],
     key: PRNGKeyArray,
 ) -> MLP:
-    optimizer = optax.adam(optax.cosine_decay_schedule(config.learning_rate, config.n_steps))
+    network = policy.network
+    memory = _optimizer(config).init(eqx.filter(network, eqx.is_array))
+    length = config.n_steps // N_STRETCHES
+    keys = jax.random.split(key, (N_STRETCHES, length))
+    carry = (network, memory, network, jnp.asarray(jnp.inf))
+    for index in range(N_STRETCHES):
+        carry = _stretch(config, loss, policy, fitted, watched, carry, keys[index])
+        if config.on_steps is not None:
+            jax.block_until_ready(carry[-1])
+            config.on_steps((index + 1) * length, config.n_steps)
+    return carry[2]
+
+
+def _optimizer(config: CloneConfig) -> optax.GradientTransformation:
+    return optax.adam(optax.cosine_decay_schedule(config.learning_rate, config.n_steps))
+
+
+@eqx.filter_jit
+def _stretch(
+    config: CloneConfig,
+    loss: Loss,
+    policy: MLPPolicy,
+    fitted: tuple[Array, Array],
+    watched: tuple[Array, Array],
+    carry: tuple[MLP, optax.OptState, MLP, Array],
+    keys: PRNGKeyArray,
+) -> tuple[MLP, optax.OptState, MLP, Array]:
+    """Some steps, and a look: network, optimizer, best network so far, its loss."""
+    optimizer = _optimizer(config)
 
     def objective(network: MLP, observations: Array, targets: Array) -> Float[Array, ""]:
         return jnp.mean(loss(network(policy.encode(observations)), targets))
@@ -214,20 +252,11 @@ def _descend(
         updates, memory = optimizer.update(gradient, memory)
         return (eqx.apply_updates(network, updates), memory), None
 
-    def stretch(carry: Any, keys: PRNGKeyArray) -> tuple[Any, None]:
-        (network, memory, best, lowest) = carry
-        (network, memory), _ = jax.lax.scan(step, (network, memory), keys)
-        seen = objective(network, *watched)
-        better = seen < lowest
-        best = jax.tree.map(lambda new, old: jnp.where(better, new, old), network, best)
-        return (network, memory, best, jnp.minimum(seen, lowest)), None
-
-    network = policy.network
-    memory = optimizer.init(eqx.filter(network, eqx.is_array))
-    keys = jax.random.split(key, (N_STRETCHES, config.n_steps // N_STRETCHES))
-    carry = (network, memory, network, jnp.asarray(jnp.inf))
-    best: MLP = jax.lax.scan(stretch, carry, keys)[0][2]
-    return best
+    network, memory, best, lowest = carry
+    (network, memory), _ = jax.lax.scan(step, (network, memory), keys)
+    seen = objective(network, *watched)
+    best = jax.tree.map(lambda new, old: jnp.where(seen < lowest, new, old), network, best)
+    return network, memory, best, jnp.minimum(seen, lowest)
 
 
 def _find_loss(head: Head, spread: np.ndarray | None) -> Loss:

@@ -77,12 +77,16 @@ def clone_log(
     split_key, fit_key = jax.random.split(key)
     kept, tested = _split(log, config.held_out, split_key)
     signature = Signature(log.observation_space, log.action_space)
-    fits = []
-    for head in _find_heads(log, signature):
-        policy = _fit(log, kept, head, signature, fit_key, config)
+    heads, fits = _find_heads(log, signature), []
+    # Two halves of half the steps follow.
+    total = (len(heads) + 1) * config.n_steps
+    for index, head in enumerate(heads):
+        part = config.as_part(index * config.n_steps, total)
+        policy = _fit(log, kept, head, signature, fit_key, part)
         fits.append((policy, _judge(policy, log, kept, tested)))
     policy, report = max(fits, key=lambda fitted: fitted[1].log_likelihood)
-    uncertainty = _compare_halves(log, kept, tested, report.head, fit_key, config)
+    last = config.as_part(len(heads) * config.n_steps, total)
+    uncertainty = _compare_halves(log, kept, tested, report.head, fit_key, last)
     return policy, dataclasses.replace(report, uncertainty=uncertainty)
 
 
@@ -114,7 +118,8 @@ def _compare_halves(
     signature = Signature(log.observation_space, log.action_space)
     rows = jnp.asarray(log.observations[tested])
     one, other = (
-        _fit(log, kept[part], head, signature, key, shorter)(rows) for part in (first, ~first)
+        _fit(log, kept[part], head, signature, key, shorter.as_part(before, config.n_steps))(rows)
+        for part, before in ((first, 0), (~first, shorter.n_steps))
     )
     assert isinstance(one, Categorical | Gaussian)  # noqa: S101 - the heads of clones
     away = jnp.sqrt(jnp.maximum(one.kl(other), 0.0) / 2.0)  # type: ignore[arg-type]

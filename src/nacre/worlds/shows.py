@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import multiprocessing
 import os
 import secrets
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -28,6 +29,8 @@ FORMATS = {".gif": "GIF", ".png": "PNG", ".apng": "PNG", ".webp": "WEBP"}
 VIDEO = ".mp4"
 COLOURS = 64
 """Of a GIF, which has one palette for all its pictures."""
+Progress = Callable[[int, int], None]
+"""How much is done, and of how much."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,14 @@ class Shown:
 
 
 def show_policy(
-    world: World, policy: Policy, path: Path | None, *, steps: int, seed: int, gui: bool
+    world: World,
+    policy: Policy,
+    path: Path | None,
+    *,
+    steps: int,
+    seed: int,
+    gui: bool,
+    on_progress: Progress | None = None,
 ) -> Shown:
     """Let a policy act and show it.
 
@@ -67,6 +77,7 @@ def show_policy(
         steps: Steps to show.
         seed: Everything random follows from it.
         gui: Use the simulator's own window, if there is a screen.
+        on_progress: Hears how much of a picture is done, and of how much. A window tells itself.
 
     Raises:
         InputError: If there is neither screen nor path, or something needed is not installed.
@@ -88,11 +99,20 @@ def show_policy(
     film = Film()
     try:
         film.seconds = simulator.watch(lambda: film.add(simulator.draw()))
-        shown = _act(task, simulator, path)
+        # Drawing is the first half, writing the second.
+        shown = _act(task, simulator, path, _count(on_progress, 0, 2 * steps))
     finally:
         simulator.close()
-    write_film(film, path)
+    write_film(film, path, _count(on_progress, len(film), 2 * len(film)))
     return shown
+
+
+def _count(heard: Progress | None, before: int, total: int) -> Callable[[int], None] | None:
+    """What counts up to a total, from where others got to."""
+    if heard is None:
+        return None
+    counted = itertools.count(before + 1)
+    return lambda _: heard(min(next(counted), total), total)
 
 
 def has_screen() -> bool:
@@ -130,7 +150,12 @@ def _run_window(task: _Task) -> Shown:
         simulator.close()
 
 
-def _act(task: _Task, simulator: Simulator, path: Path | None) -> Shown:
+def _act(
+    task: _Task,
+    simulator: Simulator,
+    path: Path | None,
+    on_step: Callable[[int], None] | None = None,
+) -> Shown:
     try:
         columns = run_steps(
             [simulator],
@@ -139,6 +164,7 @@ def _act(task: _Task, simulator: Simulator, path: Path | None) -> Shown:
             episode_length=task.world.episode_length,
             seed=task.seed,
             nominal=task.world.start is not None,
+            on_step=on_step,
         )
     except gymnasium.error.DependencyNotInstalled as error:
         raise InputError(f"{task.world.name}: cannot be shown ({error})") from None
@@ -187,16 +213,22 @@ def check_format(path: Path, extra: str = "mujoco") -> None:
     require(["PIL"], extra, "writing a picture")
 
 
-def write_film(film: Film, path: Path) -> None:
-    """Write a film whole or not at all, in the form that the name's suffix says."""
+def write_film(film: Film, path: Path, on_picture: Callable[[int], None] | None = None) -> None:
+    """Write a film whole or not at all, in the form that the name's suffix says.
+
+    Args:
+        film: The pictures.
+        path: Where to write them.
+        on_picture: Hears of every picture that was taken up.
+    """
     check_format(path)
     part = path.with_name(f".{path.name}.{secrets.token_hex(6)}.part{path.suffix}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.suffix.lower() == VIDEO:
-            _write_video(film, part)
+            _write_video(film, part, on_picture)
         else:
-            _write_animation(film, part)
+            _write_animation(film, part, on_picture)
         part.replace(path)
     except OSError as error:
         reason = error.strerror or str(error)
@@ -206,7 +238,7 @@ def write_film(film: Film, path: Path) -> None:
             part.unlink(missing_ok=True)
 
 
-def _write_animation(film: Film, path: Path) -> None:
+def _write_animation(film: Film, path: Path, on_picture: Callable[[int], None] | None) -> None:
     kind = FORMATS[path.suffix.lower()]
     palette = _choose_colours(film) if kind == "GIF" else None
     options: dict[str, dict[str, Any]] = {
@@ -217,7 +249,7 @@ def _write_animation(film: Film, path: Path) -> None:
         path,
         format=kind,
         save_all=True,
-        append_images=_Images(film, palette, first=1),
+        append_images=_Images(film, palette, first=1, on_picture=on_picture),
         duration=round(film.seconds * 1000),
         loop=0,
         **options.get(kind, {}),
@@ -231,6 +263,7 @@ class _Images:
     film: Film
     palette: Any
     first: int
+    on_picture: Callable[[int], None] | None = None
 
     def __iter__(self) -> Iterator[Any]:
         from PIL import Image
@@ -239,6 +272,8 @@ class _Images:
             image = Image.fromarray(self.film[i])
             if self.palette is not None:
                 image = image.quantize(palette=self.palette, dither=Image.Dither.NONE)
+            if self.on_picture is not None:
+                self.on_picture(i)
             yield image
 
 
@@ -251,11 +286,13 @@ def _choose_colours(film: Film) -> Any:
     return Image.fromarray(together).quantize(COLOURS, dither=Image.Dither.NONE)
 
 
-def _write_video(film: Film, path: Path) -> None:
+def _write_video(film: Film, path: Path, on_picture: Callable[[int], None] | None) -> None:
     ffmpeg = import_module("imageio_ffmpeg")
     height, width, _ = film[0].shape
     writer = ffmpeg.write_frames(str(path), (width, height), fps=1 / film.seconds)
     writer.send(None)
-    for picture in film:
+    for i, picture in enumerate(film):
         writer.send(np.ascontiguousarray(picture))
+        if on_picture is not None:
+            on_picture(i)
     writer.close()
