@@ -25,7 +25,7 @@ from nacre.evaluation.backup import CriticConfig
 from nacre.evaluation.fitted import EvaluationConfig
 from nacre.evaluation.returns import value_from_returns
 from nacre.evaluation.support import Support
-from nacre.learning import ActorConfig, LearnerConfig, Tick, default, paper
+from nacre.learning import ActorConfig, LearnerConfig, Plateau, Tick, default, paper
 from nacre.learning.proposals import Candidate
 from nacre.log import Log
 from nacre.policies import TabularPolicy, fingerprint, read_policy
@@ -537,7 +537,9 @@ def test_suggestions_fit_the_log() -> None:
     assert tables.learner.discount == 0.9
     small = suggest_config(vectors()[0])
     large = AdviceConfig()
-    assert small.learner.critics == large.learner.critics == default().critics
+    assert small.learner.critics == default().critics
+    assert large.learner.critics.backup == "mean"
+    assert isinstance(large.learner.stopping, Plateau)
     assert small.learner.epochs < large.learner.epochs
     for config in (tables, small, large):
         record = json.loads(json.dumps(config.as_json(), allow_nan=False))
@@ -548,7 +550,7 @@ def test_suggestions_fit_the_log() -> None:
 def test_large_logs_of_vectors_get_all_updates(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(advice_config, "SMALL_LOG", 10)
     assert suggest_config(vectors()[0], 0.97).learner == dataclasses.replace(
-        default(), discount=0.97
+        AdviceConfig().learner, discount=0.97
     )
 
 

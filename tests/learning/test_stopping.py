@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nacre.learning.stopping import StoppingRule, reason_to_stop
+from nacre.errors import InputError
+from nacre.learning.stopping import Plateau, StoppingRule, find_plateau, reason_to_stop
 
 RULE = StoppingRule(least_epochs=2, growth_rate=0.5, upper_bound=10.0, lower_bound=4.0)
 GREW = "net value above (1 + growth rate) times the old value for 2 epochs"
@@ -115,3 +116,45 @@ def test_longer_histories_change_nothing_but_the_count(
     values: list[float], old: float, rule: StoppingRule
 ) -> None:
     assert reason_to_stop(values, old, rule) == reason_to_stop(values[-2:], old, rule)
+
+
+@pytest.mark.parametrize(
+    ("net_values", "old_value", "stops"),
+    [
+        # 3 of a range of 68 is less than a twentieth, 4 is not.
+        ([56.0, 71.0, 77.0, 80.0], 12.0, True),
+        ([56.0, 71.0, 77.0, 81.0], 12.0, False),
+        # Critics that begin below the old value and rise steadily go on.
+        ([-39.0, -30.0, -20.0, -10.0], -32.0, False),
+        ([20.0, 30.0, 25.0], 12.0, True),
+        # Nothing has moved: nothing can be added.
+        ([5.0, 5.0, 5.0], 5.0, False),
+        ([20.0, 30.0], 12.0, False),
+    ],
+)
+def test_plateaus_by_hand(net_values: list[float], old_value: float, stops: bool) -> None:
+    reason = find_plateau(net_values, old_value, Plateau(least_epochs=3, share=0.05))
+    assert (reason is not None) is stops
+    assert reason is None or "less than 5%" in reason
+
+
+@given(st.lists(st.floats(-1e3, 1e3), min_size=3, max_size=8), st.floats(-1e3, 1e3))
+def test_a_plateau_knows_no_unit(net_values: list[float], old_value: float) -> None:
+    rule = Plateau(least_epochs=2)
+    found = find_plateau(net_values, old_value, rule)
+    doubled = find_plateau([2.0 * value for value in net_values], 2.0 * old_value, rule)
+    assert doubled == found
+
+
+@pytest.mark.parametrize(
+    ("settings", "problem"),
+    [
+        ({"least_epochs": 0}, "stopping.least_epochs = 0: at least 1 is needed"),
+        ({"share": 0.0}, "stopping.share = 0.0: must lie between 0 and 1"),
+        ({"share": math.nan}, "stopping.share = nan: must lie between 0 and 1"),
+    ],
+)
+def test_plateaus_that_make_no_sense(settings: dict[str, float], problem: str) -> None:
+    with pytest.raises(InputError) as caught:
+        Plateau(**settings)  # type: ignore[arg-type]
+    assert str(caught.value) == problem

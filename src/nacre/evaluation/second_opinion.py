@@ -7,7 +7,8 @@ over the episodes, and corrects what the critics promised by what was seen:
     Σ_t γ^t Σ_i [ w_t^i (r_t^i - Q(s_t^i, a_t^i)) + w_{t-1}^i V(s_t^i) ].
 
 Critics that are wrong are corrected where weights are even, weights that are wild matter little
-where critics are right. Where few episodes carry all the weight, it has no opinion.
+where critics are right. Where few episodes carry all the weight, it has no opinion, and the critics
+are not even asked.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ MOST_EPISODES = 2000
 NEGLIGIBLE = 1e-3
 """Steps discounted below this are left to the critics."""
 N_RESAMPLES = 200
-N_ACTIONS = 16
+N_ACTIONS = 4
+"""Actions drawn at each state for its value; the many states average what noise is left."""
 CHUNK = 4096
 LARGEST_LOG_RATIO = 50.0
 LEAST_EFFECTIVE = 50.0
@@ -47,7 +49,8 @@ class SecondOpinion:
     """What weighted episodes say of a candidate.
 
     Args:
-        gain: Value of the candidate minus that of the old policy, at the log's starts.
+        gain: Value of the candidate minus that of the old policy, at the log's starts; NaN where
+            too few episodes carry the weight.
         standard_error: By resampling episodes.
         effective_episodes: How many episodes carry the weight, averaged over discounted time.
     """
@@ -106,14 +109,16 @@ def weigh_episodes(
     longest = max(1, math.ceil(math.log(NEGLIGIBLE) / math.log(discount))) if discount > 0 else 1
     table = _lay_out(log, min(longest, int(log.episode_lengths.max())))
     ratios = _read_ratios(log, table, old_policy, new_policy)
+    effective = _find_effective(ratios, discount)
+    if not effective >= LEAST_EFFECTIVE:
+        return SecondOpinion(math.nan, math.nan, effective)
     n = log.n_episodes
     drawn = rng.multinomial(n, np.full(n, 1.0 / n), N_RESAMPLES).astype(np.float64)
     counts = np.concatenate([np.ones((1, n)), drawn])
-    new, effective = _estimate(log, table, ratios, new_policy, new_critics, counts, discount, seed)
-    old, _ = _estimate(
-        log, table, np.zeros_like(ratios), old_policy, old_critics, counts, discount, seed
+    rest = counts, discount, seed
+    gains = _estimate(log, table, ratios, new_policy, new_critics, *rest) - _estimate(
+        log, table, np.zeros_like(ratios), old_policy, old_critics, *rest
     )
-    gains = new - old
     return SecondOpinion(float(gains[0]), float(np.std(gains[1:], ddof=1)), effective)
 
 
@@ -158,8 +163,8 @@ def _estimate(
     counts: Numbers,
     discount: float,
     seed: int,
-) -> tuple[Numbers, float]:
-    """(B,) estimates, one for each row of counts (B, E), and the effective number of episodes."""
+) -> Numbers:
+    """(B,) estimates, one for each row of counts (B, E)."""
     key = jax.random.key(seed)
 
     def read(states: Any, rows: NDArray[np.int64]) -> list[Numbers]:
@@ -183,7 +188,7 @@ def _estimate(
     before = np.concatenate([np.zeros((len(ratios), 1)), ratios[:, :-1]], axis=1)
     gamma = discount ** np.arange(ratios.shape[1])
     found = _average(ratios, surprise, counts) + _average(before, v, counts)
-    return found @ gamma, float(_count_effective(ratios) @ gamma / gamma.sum())
+    return np.asarray(found @ gamma)
 
 
 def _average(logs: Numbers, terms: Numbers, counts: Numbers) -> Numbers:
@@ -193,10 +198,12 @@ def _average(logs: Numbers, terms: Numbers, counts: Numbers) -> Numbers:
         return np.asarray((counts @ (weights * terms)) / (counts @ weights))
 
 
-def _count_effective(logs: Numbers) -> Numbers:
-    """(T,) effective number of episodes, (Σ w)² / Σ w²."""
+def _find_effective(logs: Numbers, discount: float) -> float:
+    """Effective number of episodes, (Σ w)² / Σ w², averaged over discounted time."""
     weights = np.exp(logs - logs.max(axis=0))
-    return np.asarray(weights.sum(axis=0) ** 2 / (weights**2).sum(axis=0))
+    counts = weights.sum(axis=0) ** 2 / (weights**2).sum(axis=0)
+    gamma = discount ** np.arange(len(counts))
+    return float(counts @ gamma / gamma.sum())
 
 
 def _by_chunks(

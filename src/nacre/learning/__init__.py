@@ -4,7 +4,7 @@ from nacre.learning.config import ActorConfig, LearnerConfig, PaperSettings, def
 from nacre.learning.occupancy import OccupancyConfig
 from nacre.learning.progress import LiveBar, PlainLines, Reporter, Silent, Tick, open_reporter
 from nacre.learning.run import EpochRecord, Learned, learn
-from nacre.learning.stopping import StoppingRule, reason_to_stop
+from nacre.learning.stopping import Plateau, StoppingRule, find_plateau, reason_to_stop
 
 __all__ = [
     "ActorConfig",
@@ -15,11 +15,13 @@ __all__ = [
     "OccupancyConfig",
     "PaperSettings",
     "PlainLines",
+    "Plateau",
     "Reporter",
     "Silent",
     "StoppingRule",
     "Tick",
     "default",
+    "find_plateau",
     "learn",
     "open_reporter",
     "paper",

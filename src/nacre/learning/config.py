@@ -12,7 +12,7 @@ from nacre.evaluation.backup import CriticConfig, Form
 from nacre.evaluation.fitted import EvaluationConfig
 from nacre.evaluation.noise import Sampling
 from nacre.learning.occupancy import OccupancyConfig
-from nacre.learning.stopping import StoppingRule
+from nacre.learning.stopping import Plateau, StoppingRule
 
 ActorStates = Literal["start", "log", "mixture"]
 
@@ -92,7 +92,7 @@ class LearnerConfig:
         actor: The policy improvement step.
         occupancy: Correct the log's states to those that the new policy visits; None for not.
         evaluation: Algorithm 2, for the old policy and for the final one.
-        stopping: Algorithm 3, or None to run all epochs.
+        stopping: Algorithm 3, a plateau, or None to run all epochs.
         epochs: Largest number of epochs.
         steps_per_epoch: Updates in each.
         ramp_epochs: Epochs over which the price rises from nothing to all of it. From the old
@@ -112,7 +112,7 @@ class LearnerConfig:
     actor: ActorConfig = field(default_factory=ActorConfig)
     occupancy: OccupancyConfig | None = None
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
-    stopping: StoppingRule | None = field(default_factory=StoppingRule)
+    stopping: StoppingRule | Plateau | None = field(default_factory=StoppingRule)
     epochs: int = 100
     steps_per_epoch: int = 1000
     ramp_epochs: int = 0

@@ -29,7 +29,7 @@ from nacre.learning.config import LearnerConfig
 from nacre.learning.epochs import open_epochs
 from nacre.learning.nac import State, SwitchingProblem, init_state
 from nacre.learning.progress import Reporter, Silent, Tick
-from nacre.learning.stopping import reason_to_stop
+from nacre.learning.stopping import Plateau, find_plateau, reason_to_stop
 from nacre.log import Log
 from nacre.policies import opening
 from nacre.policies.blackbox import BlackBox
@@ -259,6 +259,8 @@ def _reason(history: list[EpochRecord], old_value: float, config: LearnerConfig)
         return None
     # Net values at a lower price say nothing about the full one.
     judged = [record.net_value for record in history[config.ramp_epochs :]]
+    if isinstance(config.stopping, Plateau):
+        return find_plateau(judged, old_value, config.stopping)
     return reason_to_stop(judged, old_value, config.stopping)
 
 

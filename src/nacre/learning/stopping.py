@@ -1,4 +1,4 @@
-"""When to stop learning (Algorithm 3), as a pure function of what the epochs averaged."""
+"""When to stop learning, as pure functions of what the epochs averaged: Algorithm 3, and ours."""
 
 from __future__ import annotations
 
@@ -60,4 +60,41 @@ def reason_to_stop(net_values: Sequence[float], old_value: float, rule: Stopping
     # The printed last branch asks v_2 > v_0 - b_d; the prose, "worse for consecutive 2 epochs".
     if all(value <= lower for value in last_two):
         return "net value below the lower bound for 2 epochs"
+    return None
+
+
+@dataclass(frozen=True)
+class Plateau:
+    """Stop where going on hardly pays.
+
+    Args:
+        least_epochs: Never stop before this many epochs.
+        share: An epoch that adds less than this share of the range seen so far is the last.
+    """
+
+    least_epochs: int = 3
+    share: float = 0.05
+
+    def __post_init__(self) -> None:
+        problems = []
+        if self.least_epochs < 1:
+            problems.append(f"stopping.least_epochs = {self.least_epochs}: at least 1 is needed")
+        if not 0 < self.share < 1:
+            problems.append(f"stopping.share = {self.share}: must lie between 0 and 1")
+        if problems:
+            raise InputError(problems)
+
+
+def find_plateau(net_values: Sequence[float], old_value: float, rule: Plateau) -> str | None:
+    """Why learning should stop after these epochs, or None to go on.
+
+    The range is that of all epochs so far and of the old value: what is learned at all, however far
+    the critics still are from the truth.
+    """
+    if len(net_values) < max(rule.least_epochs, 2):
+        return None
+    seen = [old_value, *net_values]
+    added = net_values[-1] - net_values[-2]
+    if added < rule.share * (max(seen) - min(seen)):
+        return f"the last epoch added less than {rule.share:.0%} of what the others had moved"
     return None

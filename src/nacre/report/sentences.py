@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from nacre.evaluation.second_opinion import LEAST_EFFECTIVE
 from nacre.report.case import Case, Limit
 from nacre.report.document import CandidateEntry, Decision, Interval, Value
 from nacre.report.text import clean, format_level, format_number, format_percent, half_width
@@ -104,14 +105,17 @@ def state_fit(decision: Decision) -> str | None:
 def state_second(entry: CandidateEntry) -> str | None:
     """What the second opinion says, beside the first."""
     second = entry.second_opinion
-    if second is None or second.gain is None or second.standard_error is None:
+    if second is None:
         return None
-    if not second.usable:
+    effective = second.effective_episodes
+    if effective is not None and effective < LEAST_EFFECTIVE:
         return (
             "The log's episodes, weighted by how likely the new policy is to act as they do, are "
-            f"too unlike it for a second opinion: about {format_number(second.effective_episodes)} "
-            "of them would carry it."
+            f"too unlike it for a second opinion: about {format_number(effective)} of them would "
+            "carry it."
         )
+    if not second.usable or second.gain is None or second.standard_error is None:
+        return None
     known = [difference for difference in entry.differences if difference is not None]
     fitted = f", the critics {format_number(sum(known) / len(known))}" if known else ""
     return (
