@@ -9,21 +9,17 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
-import time
 from pathlib import Path
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
-from nacre.evaluation.fitted import largest_believable
+from nacre.advice_config import AdviceConfig
 from nacre.evaluation.simulated import simulate_value
 from nacre.experiments.run import published_cost
 from nacre.experiments.shared import make_old_policy
 from nacre.experiments.tables import TABLES, Row
-from nacre.learning import nac, run
-from nacre.learning.config import LearnerConfig, default
+from nacre.learning import EpochRecord, LearnerConfig, learn
 from nacre.log import Log, read_log, write_log
 from nacre.policies.policy import Policy
 from nacre.versions import find_commit, find_versions
@@ -38,34 +34,41 @@ WORLDS = {
 }
 CHANGES: dict[str, dict[str, dict[str, Any]]] = {
     "default": {},
-    "targets 0.98": {"critics": {"polyak": 0.98}},
-    "targets 0.95": {"critics": {"polyak": 0.95}},
-    "targets 0.9": {"critics": {"polyak": 0.9}},
-    "actor at the start": {"actor": {"states": "start"}},
-    "no LayerNorm": {"critics": {"layer_norm": False}},
-    "256 units": {"critics": {"hidden": (256, 256)}},
+    "128 units": {"critics": {"hidden": (128, 128)}},
+    "minimum of the critics": {"critics": {"backup": "min"}, "actor": {"combine": "min"}},
     "2 critics": {"critics": {"n_critics": 2}},
-    "no fit to returns": {"learner": {"prefit_steps": 0}},
+    "targets 0.98": {"critics": {"polyak": 0.98}},
+    "targets 0.9": {"critics": {"polyak": 0.9}},
     "behaviour 0": {"actor": {"behaviour_weight": 0.0}},
+    "behaviour 0.1": {"actor": {"behaviour_weight": 0.1}},
     "behaviour 0.3": {"actor": {"behaviour_weight": 0.3}},
+    "no fit to returns": {"learner": {"prefit_steps": 0}},
+    "no LayerNorm": {"critics": {"layer_norm": False}},
+    "learning rates 3e-4": {
+        "critics": {"learning_rate": 3e-4},
+        "actor": {"learning_rate": 3e-4},
+    },
+    "clipped gradients": {"critics": {"max_gradient_norm": 1.0}},
+    "actor at the start": {"actor": {"states": "start"}},
+    "4 actions a state": {"actor": {"n_log_action_samples": 4}},
 }
-BEHAVIOUR = 0.03
-EPOCHS = 8
+BEHAVIOUR = 0.01
+EPOCHS = 6
 LOOKS = 2
 EPISODES = 20
 STEPS = 700
 
 
 def vary(name: str) -> LearnerConfig:
-    """The default with the changes of a variant."""
-    config, changes = default(), CHANGES[name]
+    """The learner of large logs with the changes of a variant."""
+    config, changes = AdviceConfig().learner, CHANGES[name]
     return dataclasses.replace(
         config,
         critics=dataclasses.replace(config.critics, **changes.get("critics", {})),
         actor=dataclasses.replace(
             config.actor, **{"behaviour_weight": BEHAVIOUR, **changes.get("actor", {})}
         ),
-        **{"epochs": EPOCHS, **changes.get("learner", {})},
+        **{"epochs": EPOCHS, "stopping": None, **changes.get("learner", {})},
     )
 
 
@@ -90,33 +93,29 @@ def study(name: str, variant: str, seed: int, cache: Path) -> dict[str, Any]:
     config = vary(variant)
     cost = published_cost(row, world)
     start = log.starts if world.start is None else world.start
-    problem, state, key = run._set_up(log, old, cost, start, config, seed, None, None)
-    compiled = run._compiled_part(config)
-    largest = jnp.asarray(largest_believable(log, config.discount), float)
-    looks, seconds = [], 0.0
-    for epoch in range(config.epochs):
-        began = time.perf_counter()
-        state, info, _, ok = nac.learn_epoch(
-            compiled, problem, state, jax.random.fold_in(key, epoch), largest
-        )
-        jax.block_until_ready(info.q)
-        seconds += time.perf_counter() - began
-        if (epoch + 1) % LOOKS:
-            continue
-        truth = simulate_value(world, state.policy, n_episodes=EPISODES, n_steps=STEPS, seed=5)
+    looks: list[dict[str, Any]] = []
+    seconds = []
+
+    def look(epoch: EpochRecord, policy: Policy) -> None:
+        seconds.append(epoch.seconds)
+        if (epoch.epoch + 1) % LOOKS:
+            return
+        truth = simulate_value(world, policy, n_episodes=EPISODES, n_steps=STEPS, seed=5)
         looks.append(
             {
-                "updates": (epoch + 1) * config.steps_per_epoch,
+                "updates": (epoch.epoch + 1) * config.steps_per_epoch,
                 "true": truth.mean,
                 "standard_error": truth.standard_error,
-                "estimated": float(info.value),
-                "cost": cost.evaluate(old, state.policy, log).total,
-                "seconds": round(seconds, 1),
+                "estimated": epoch.value,
+                "divergence": epoch.divergence,
+                "cost": cost.evaluate(old, policy, log).total,
             }
         )
         print(name, variant, seed, looks[-1], flush=True)
-        if not bool(ok):
-            break
+
+    learned = learn(
+        log, old, cost, start, config, old_value=0.0, first=old, seed=seed, on_epoch=look
+    )
     before = simulate_value(world, old, n_episodes=EPISODES, n_steps=STEPS, seed=5)
     return {
         "world": name,
@@ -125,6 +124,9 @@ def study(name: str, variant: str, seed: int, cache: Path) -> dict[str, Any]:
         "transitions": len(log),
         "old": before.mean,
         "looks": looks,
+        "healthy": learned.healthy,
+        # The first epoch has the compiling in it.
+        "seconds_per_epoch": float(np.median(seconds[1:])) if len(seconds) > 1 else None,
         "learner": config.as_json(),
         "versions": find_versions(),
         "commit": find_commit(),

@@ -6,6 +6,7 @@ import dataclasses
 import hashlib
 import json
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -92,6 +93,7 @@ def learn(
     seed: int = 0,
     reporter: Reporter | None = None,
     checkpoint: str | Path | None = None,
+    on_epoch: Callable[[EpochRecord, Policy], None] | None = None,
 ) -> Learned:
     """Lines 2 to 8 of Algorithm 1.
 
@@ -109,6 +111,7 @@ def learn(
         checkpoint: A `.safetensors` file, written after every epoch; if it holds a run of the same
             log, policies, cost, start, configuration and seed, learning goes on from there and ends
             with the same bits.
+        on_epoch: Sees every epoch that went well, and the policy after it.
     """
     check_fit(log, old_policy, cost)
     report = reporter or Silent()
@@ -156,6 +159,8 @@ def learn(
                     records = [dataclasses.asdict(record) for record in history]
                     write_checkpoint(path, state, identity, records)
                 report(_tick(history[-1], config))
+                if on_epoch is not None:
+                    on_epoch(history[-1], state.policy)
                 stop_reason = _reason(history, old_value, config)
     except KeyboardInterrupt:
         complete, stop_reason = False, f"interrupted after {len(history)} epochs"
