@@ -53,7 +53,7 @@ CHANGES: dict[str, dict[str, dict[str, Any]]] = {
     "4 actions a state": {"actor": {"n_log_action_samples": 4}},
 }
 BEHAVIOUR = 0.01
-EPOCHS = 6
+EPOCHS = 4
 LOOKS = 2
 EPISODES = 20
 STEPS = 700
