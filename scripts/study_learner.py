@@ -1,7 +1,7 @@
 """What helps the learner: variants of the default on tuning seeds, with true values as they learn.
 
 One JSON line a run (world, variant, seed), so that it can be stopped and gone on with; --table
-prints what docs/learner.md shows.
+and --figure give what docs/learner.md shows.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 
 from nacre.advice_config import AdviceConfig
 from nacre.evaluation.simulated import simulate_value
+from nacre.experiments.pages import import_matplotlib
 from nacre.experiments.run import published_cost
 from nacre.experiments.shared import make_old_policy
 from nacre.experiments.tables import TABLES, Row
@@ -138,23 +139,75 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
 
 
 def write_table(lines: list[dict[str, Any]]) -> str:
-    """True value after the last look, by variant and world; means over seeds."""
+    """True value less the cost at every look, by variant and world; means over seeds."""
     worlds = [world for world in WORLDS if any(line["world"] == world for line in lines)]
     variants = [name for name in CHANGES if any(line["variant"] == name for line in lines)]
     rows = [f"| variant | {' | '.join(worlds)} |", f"| --- |{' --- |' * len(worlds)}"]
+    rows.append(f"| *old policy* | {' | '.join(_tell_old(lines, world) for world in worlds)} |")
     for variant in variants:
         cells = []
         for world in worlds:
             found = [
-                [look["true"] for look in line["looks"]]
+                line for line in lines if line["world"] == world and line["variant"] == variant
+            ]
+            cells.append(_tell(found))
+        rows.append(f"| {variant} | {' | '.join(cells)} |")
+    return "\n".join(rows)
+
+
+def _tell_old(lines: list[dict[str, Any]], world: str) -> str:
+    known = {line["seed"]: line["old"] for line in lines if line["world"] == world}
+    return f"{np.mean(list(known.values())):.0f}"
+
+
+def _tell(lines: list[dict[str, Any]]) -> str:
+    """Values at the looks that all runs reached, and the time of an epoch."""
+    if not lines:
+        return "–"
+    reached = min(len(line["looks"]) for line in lines)
+    values = [
+        np.mean([line["looks"][i]["true"] - line["looks"][i]["cost"] for line in lines])
+        for i in range(reached)
+    ]
+    broken = sum(not line["healthy"] for line in lines)
+    note = f" ({broken} of {len(lines)} broke down)" if broken else ""
+    return " → ".join(f"{value:.0f}" for value in values) + note
+
+
+def draw(lines: list[dict[str, Any]], path: Path) -> None:
+    """True value less the cost against updates, a panel a world, the default in front."""
+    plotting = import_matplotlib()
+    worlds = [world for world in WORLDS if any(line["world"] == world for line in lines)]
+    variants = [name for name in CHANGES if any(line["variant"] == name for line in lines)]
+    figure, all_axes = plotting.subplots(
+        1, len(worlds), figsize=(3.6 * len(worlds) + 2, 3.6), layout="constrained", squeeze=False
+    )
+    colours = plotting.get_cmap("tab20").colors
+    for axes, world in zip(all_axes[0], worlds, strict=True):
+        for index, variant in enumerate(variants):
+            runs = [
+                line["looks"]
                 for line in lines
                 if line["world"] == world and line["variant"] == variant
             ]
-            cells.append(
-                " → ".join(f"{value:.0f}" for value in np.mean(found, axis=0)) if found else "–"
-            )
-        rows.append(f"| {variant} | {' | '.join(cells)} |")
-    return "\n".join(rows)
+            for looks in runs:
+                axes.plot(
+                    [look["updates"] for look in looks],
+                    [look["true"] - look["cost"] for look in looks],
+                    "o-" if variant == "default" else "o--",
+                    color="black" if variant == "default" else colours[index % len(colours)],
+                    lw=2 if variant == "default" else 1,
+                    ms=4,
+                    label=variant if looks is runs[0] else None,
+                )
+        axes.set_title(world, fontsize="medium")
+        axes.set_xlabel("updates")
+    all_axes[0][0].set_ylabel("true value less the cost")
+    all_axes[0][-1].legend(
+        fontsize="x-small", frameon=False, loc="center left", bbox_to_anchor=(1, 0.5)
+    )
+    figure.savefig(path, metadata={"Date": None})
+    plotting.close(figure)
 
 
 def main() -> None:
@@ -165,9 +218,13 @@ def main() -> None:
     parser.add_argument("--cache", type=Path, default=Path("results/.cache/study"))
     parser.add_argument("--out", type=Path, default=Path("results/learner/study.jsonl"))
     parser.add_argument("--table", action="store_true", help="print the table of what is there")
+    parser.add_argument("--figure", type=Path, help="draw what is there to a file")
     options = parser.parse_args()
     if options.table:
         print(write_table(read_lines(options.out)))
+    if options.figure is not None:
+        draw(read_lines(options.out), options.figure)
+    if options.table or options.figure is not None:
         return
     done = {(one["world"], one["variant"], one["seed"]) for one in read_lines(options.out)}
     options.out.parent.mkdir(parents=True, exist_ok=True)

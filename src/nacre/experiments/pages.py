@@ -61,7 +61,7 @@ def format_markdown(summaries: Sequence[Summary]) -> str:
 
 def draw_table(summaries: Sequence[Summary], path: Path) -> None:
     """True net improvement of every run, one line for each row of the table."""
-    plotting = _import_matplotlib()
+    plotting = import_matplotlib()
     rows = list(dict.fromkeys(summary.row.name for summary in summaries))
     figure, axes = plotting.subplots(figsize=(8, 0.6 + 0.55 * len(rows)), layout="constrained")
     for summary in summaries:
@@ -95,7 +95,8 @@ def _add_legend(axes: Any, configs: set[str]) -> None:
     axes.legend(loc="best", fontsize="small", frameon=False)
 
 
-def _import_matplotlib() -> Any:
+def import_matplotlib() -> Any:
+    """Pyplot without a screen, or an error that says which extra brings it."""
     try:
         import matplotlib
     except ImportError:
