@@ -63,7 +63,10 @@ def find_dataset(name: str | os.PathLike[str], problems: Problems) -> Path | Non
     path = Path(root, *parts, "data")
     if _is_dataset(path):
         return path
-    problems.add("is not on this machine", f"download it first: minari download {identifier}")
+    problems.add(
+        "is not on this machine",
+        f"download it first: minari download {identifier} (pip install 'nacre[minari]' brings it)",
+    )
     return None
 
 
