@@ -146,9 +146,8 @@ def test_what_is_no_identifier(name: str) -> None:
 def test_what_is_not_here(tmp_path: Path) -> None:
     (text,) = texts_of("minari:mujoco/ant/expert-v0")
     assert text == (
-        "minari:mujoco/ant/expert-v0: is not on this machine; "
-        "download it first: minari download mujoco/ant/expert-v0 (pip install 'nacre[minari]' brings "
-        "it)"
+        "minari:mujoco/ant/expert-v0: is not on this machine; download it first: "
+        "minari download mujoco/ant/expert-v0 (pip install 'nacre[minari]' brings it)"
     )
     (tmp_path / "empty").mkdir()
     (text,) = texts_of(tmp_path / "empty")
