@@ -18,6 +18,7 @@ from nacre.advisor import advise
 from nacre.costs import FiniteStates, SwitchingCost, TransportCost, groups
 from nacre.engines import map_tasks
 from nacre.evaluation import exact
+from nacre.experiments.records import read_lines
 from nacre.policies import TabularPolicy
 from nacre.worlds import FiniteWorld, random_policy, random_world
 
@@ -138,10 +139,19 @@ def summarise(lines: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def read_lines(path: Path) -> list[dict[str, Any]]:
-    if not path.exists():
-        return []
-    return [json.loads(line) for line in path.read_text().splitlines()]
+def write_table(lines: list[dict[str, Any]]) -> str:
+    """What `summarise` found, for people."""
+    found = summarise(lines)
+    pays = found["switched_where_it_pays"]
+    rows = {
+        "worlds": f"{found['worlds']}",
+        "wrong `switch`": f"{found['wrong_switches']} ({found['wrong_switch_share']:.1%})",
+        "worlds where switching pays by more than a tenth of the range": f"{found['paying']}",
+        "of these `switch`": "–" if pays is None else f"{pays:.1%}",
+        "`undecided`": f"{found['undecided']}",
+        "90 % interval of the net gain covers the truth": f"{found['covered_90']:.1%}",
+    }
+    return "\n".join(["| | |", "| --- | --- |", *(f"| {a} | {b} |" for a, b in rows.items())])
 
 
 def main() -> None:

@@ -17,6 +17,7 @@ from nacre.advice_config import suggest_config
 from nacre.advisor import advise
 from nacre.experiments.advised import compare
 from nacre.experiments.pages import import_matplotlib
+from nacre.experiments.records import read_lines
 from nacre.experiments.run import published_cost
 from nacre.experiments.shared import Shared, Truth, make_old_policy
 from nacre.experiments.tables import TABLES
@@ -71,10 +72,6 @@ def run(name: str, transitions: int, seed: int, shared: Shared) -> dict[str, Any
     }
 
 
-def read_lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-
-
 def write_table(lines: list[dict[str, Any]]) -> str:
     """Verdicts and intervals, the longest log first."""
     rows = [
@@ -83,12 +80,12 @@ def write_table(lines: list[dict[str, Any]]) -> str:
     ]
     for line in sorted(lines, key=lambda one: (one["row"], one["seed"], -one["transitions"])):
         gain, truth = line["gain"], line["improvement"]
-        ends = ", ".join(
-            "∞" if end is None else f"{end:.0f}" for end in (gain["low"], gain["high"])
-        )
+        low = "-∞" if gain["low"] is None else f"{gain['low']:.0f}"
+        high = "∞" if gain["high"] is None else f"{gain['high']:.0f}"
+        true = f"{truth['true']:.0f} ± {truth['standard_error']:.1f}"
         rows.append(
             f"| {line['row']} | {line['transitions']:,} | {line['verdict']} | "
-            f"{gain['mean']:.0f} [{ends}] | {truth['true']:.0f} ± {truth['standard_error']:.1f} |"
+            f"{gain['mean']:.0f} [{low}, {high}] | {true} |"
         )
     return "\n".join(rows)
 

@@ -17,6 +17,7 @@ import numpy as np
 from nacre.advice_config import AdviceConfig
 from nacre.evaluation.simulated import simulate_value
 from nacre.experiments.pages import import_matplotlib
+from nacre.experiments.records import read_lines
 from nacre.experiments.run import published_cost
 from nacre.experiments.shared import make_old_policy
 from nacre.experiments.tables import TABLES, Row
@@ -132,10 +133,6 @@ def study(name: str, variant: str, seed: int, cache: Path) -> dict[str, Any]:
         "versions": find_versions(),
         "commit": find_commit(),
     }
-
-
-def read_lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
 def write_table(lines: list[dict[str, Any]]) -> str:

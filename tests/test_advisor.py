@@ -74,6 +74,8 @@ CONFIG = AdviceConfig(
     behaviour_weights=(0.02,),
     calm_factors=(0.3,),
     judges=JUDGES,
+    spread_scale=1.0,
+    doubt_share=0.0,
 )
 CHEAP, DEAR = 0.1, 50.0
 
@@ -399,6 +401,26 @@ def test_no_switch_comes_of_what_broke(
         json.dumps(advice.as_json(), allow_nan=False)
 
 
+def test_a_gain_has_to_stand_some_way_towards_the_worst_critic() -> None:
+    advice = found(CHEAP)
+    config = dataclasses.replace(CONFIG, doubt_share=0.4)
+    heard: list[Tick] = []
+    doubted = ask(CHEAP, config=config, reporter=heard.append)
+    for one, before in zip(doubted.assessments, advice.assessments, strict=True):
+        expected = before.gain.mean + before.cost.total > 0
+        assert (f"doubting {one.candidate.name}" in {tick.stage for tick in heard}) is expected
+        assert one.gain.mean == before.gain.mean
+        assert (one.gain.pessimistic is not None) is expected
+        if one.gain.pessimistic is not None:
+            # Part of the way: below the mean, above what the worst alone would say.
+            assert one.gain.pessimistic <= one.gain.mean + one.cost.total
+    certain = dataclasses.replace(config, doubt_share=1.0)
+    most = ask(CHEAP, config=certain)
+    lows = [one.gain.pessimistic for one in (doubted.chosen, most.chosen)]
+    assert None not in lows
+    assert lows[1] <= lows[0]  # type: ignore[operator]
+
+
 def test_a_pessimistic_evaluation_that_broke_is_not_trusted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -508,6 +530,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ),
     ({"calm_factors": (1.0,)}, "calm_factors = (1.0,): must lie between 0 and 1"),
     ({"spread_scale": 0.0}, "spread_scale = 0.0: must be finite and positive"),
+    ({"doubt_share": 1.1}, "doubt_share = 1.1: must lie between 0 and 1"),
     (
         {"judges": dataclasses.replace(JUDGES, bootstrap=False)},
         "judges: at least 3 bootstrapped critics are needed for an interval",

@@ -34,7 +34,12 @@ class AdviceConfig:
         judges: Fresh critics that judge old and new policy on the held-out episodes.
         confidence: Probability with which the gain of a switch has to be positive.
         rule: "bounds" for the interval of the net gain, "paper" for its point estimates.
-        spread_scale: The critics' resampled spread is multiplied by this; calibrated, frozen.
+        spread_scale: The critics' resampled spread is multiplied by this; calibrated, frozen. Large
+            networks that saw the same log err together by more than resampling shows.
+        doubt_share: How far from the mean of the critics to the worst of them (the minimum at every
+            step) a gain still has to be one, for candidates that the log supports; all the way for
+            the others. Calibrated, frozen. On a narrow log critics agree and are wrong, but their
+            worst is far away.
     """
 
     learner: LearnerConfig = field(default_factory=lambda: _default_learner())
@@ -44,7 +49,8 @@ class AdviceConfig:
     judges: EvaluationConfig = field(default_factory=lambda: _default_judges())
     confidence: float = 0.95
     rule: Literal["bounds", "paper"] = "bounds"
-    spread_scale: float = 1.0
+    spread_scale: float = 2.0
+    doubt_share: float = 0.4
 
     def __post_init__(self) -> None:
         problems = []
@@ -64,6 +70,8 @@ class AdviceConfig:
             problems.append(f"calm_factors = {self.calm_factors}: must lie between 0 and 1")
         if not 0 < self.spread_scale < math.inf:
             problems.append(f"spread_scale = {self.spread_scale}: must be finite and positive")
+        if not 0 <= self.doubt_share <= 1:
+            problems.append(f"doubt_share = {self.doubt_share}: must lie between 0 and 1")
         if self.learner.warm_critics:
             problems.append(
                 "learner.warm_critics: candidates are learned from other episodes than the old "
@@ -93,7 +101,9 @@ def _suggest_few(discount: float) -> AdviceConfig:
     judges = dataclasses.replace(
         learner.evaluation, critics=critics, epochs=2, prefit_steps=1000, bootstrap=True
     )
-    return AdviceConfig(learner, behaviour_weights=(0.03, 0.3), judges=judges)
+    return AdviceConfig(
+        learner, behaviour_weights=(0.03, 0.3), judges=judges, spread_scale=1.0, doubt_share=0.0
+    )
 
 
 def _suggest_tables(discount: float) -> AdviceConfig:
@@ -122,7 +132,9 @@ def _suggest_tables(discount: float) -> AdviceConfig:
         averaged=True,
         bootstrap=True,
     )
-    return AdviceConfig(learner, behaviour_weights=(0.02, 0.3), judges=judges)
+    return AdviceConfig(
+        learner, behaviour_weights=(0.02, 0.3), judges=judges, spread_scale=1.0, doubt_share=0.0
+    )
 
 
 def _default_learner() -> LearnerConfig:

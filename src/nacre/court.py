@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import equinox as eqx
 import jax
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray
 from numpy.typing import NDArray
 from scipy import special
 
@@ -49,11 +49,15 @@ N_ACTIONS = 16
 
 @dataclass(frozen=True)
 class Judged:
-    """A candidate, what is known of it, and the critics that said so."""
+    """A candidate, what is known of it, and the critics that said so.
+
+    `doubt_share` is how far towards the worst of the critics its gain still has to be one.
+    """
 
     assessment: Assessment
     new: Evaluation
     worst: Evaluation | None = None
+    doubt_share: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -138,18 +142,10 @@ class Court:
         support = examine_support(log, old_policy, candidate.policy, seed=self.seed)
         new = self.evaluate(candidate.policy, f"judging {candidate.name}")
         second = self._ask_again(candidate, old_policy, old, new) if on_policy else None
-        healthy, worst, notes = new.healthy and old.healthy, None, []
-        if not support.supported:
-            notes.append(
-                "leaves the actions that the log holds: judged by the worst of the critics"
-            )
-            worst = self.evaluate(candidate.policy, f"doubting {candidate.name}", self._worst())
-            healthy = healthy and worst.healthy
+        healthy = new.healthy and old.healthy
         missed = 0.0
         if second is not None:
             missed = self._contradict(second, candidate, old_policy, old, new)
-        if second is not None and missed > 0:
-            notes.append(f"weighted episodes say otherwise: {second.gain:.4g} before the cost")
         gain = Gain(
             _differences(new.per_critic, old.per_critic),
             breakdown.total,
@@ -159,9 +155,27 @@ class Court:
                 price.shift(self.uncertainty, breakdown.learning_mass),
             ),
             max(doubt, missed),
-            None if worst is None else worst.value - float(np.mean(old.per_critic)),
-            self.config.spread_scale,
+            scale=self.config.spread_scale,
         )
+        share = self.config.doubt_share if support.supported else 1.0
+        worst, notes = None, []
+        if not support.supported:
+            notes.append(
+                "leaves the actions that the log holds: judged by the worst of the critics"
+            )
+        # At whatever price: who gains nothing before the cost need not be doubted.
+        if not support.supported or (share > 0 and not gain.mean + gain.cost <= 0):
+            worst = self.evaluate(candidate.policy, f"doubting {candidate.name}", self._worst())
+            healthy = healthy and worst.healthy
+            doubted = _doubt(new.per_critic, worst.value, share)
+            gain = dataclasses.replace(gain, pessimistic=doubted - float(np.mean(old.per_critic)))
+            if share < 1.0 and not gain.bound(self.config.confidence) > 0:
+                notes.append(
+                    f"gains nothing for certain {share:.0%} of the way from the critics' mean to "
+                    "the worst of them"
+                )
+        if second is not None and missed > 0:
+            notes.append(f"weighted episodes say otherwise: {second.gain:.4g} before the cost")
         return Judged(
             Assessment(
                 candidate,
@@ -176,6 +190,7 @@ class Court:
             ),
             new,
             worst,
+            share,
         )
 
     def _ask_again(
@@ -213,13 +228,14 @@ class Court:
         """The net gain of a candidate if the next episode starts from one certain state."""
         policy = judged.assessment.candidate.policy
         known = self.read(old_policy, old.critics, state)
+        new = self.read(policy, judged.new.critics, state)
         pessimistic = None
         if judged.worst is not None:
-            worst = self.read(policy, judged.worst.critics, state)
-            pessimistic = float(np.mean(worst)) - float(np.mean(known))
+            worst = float(np.mean(self.read(policy, judged.worst.critics, state)))
+            pessimistic = _doubt(new, worst, judged.doubt_share) - float(np.mean(known))
         return dataclasses.replace(
             judged.assessment.gain,
-            differences=_differences(self.read(policy, judged.new.critics, state), known),
+            differences=_differences(new, known),
             pessimistic=pessimistic,
         )
 
@@ -317,6 +333,12 @@ def _read_advantage(
         return critics.expectation(states, actions, uniforms, "mean")
 
     return read(new_policy) - read(old_policy)
+
+
+def _doubt(members: ArrayLike, worst: float, share: float) -> float:
+    """A value between the mean of the critics and the worst of them."""
+    mean = float(np.mean(np.asarray(members, float)))
+    return worst if share == 1.0 else mean + share * (worst - mean)
 
 
 def _differences(new: Numbers, old: Numbers) -> Numbers:

@@ -12,6 +12,7 @@ from nacre.errors import InputError
 from nacre.experiments.records import (
     SETTINGS,
     is_done,
+    read_lines,
     read_record,
     record_path,
     write_record,
@@ -72,3 +73,13 @@ def test_done_is_what_has_the_same_settings(tmp_path: Path) -> None:
     for name in SETTINGS:
         with pytest.raises(InputError, match=f"made with another {name}; delete it, or choose"):
             is_done(path, EXAMPLE | {name: "other"})
+
+
+def test_records_of_studies_are_lines(tmp_path: Path) -> None:
+    path = tmp_path / "study.jsonl"
+    assert read_lines(path) == []
+    path.write_text('{"seed": 1}\n{"seed": 2}\n')
+    assert read_lines(path) == [{"seed": 1}, {"seed": 2}]
+    path.write_text('{"seed": 1}\n{"se')
+    with pytest.raises(InputError, match=r"study.jsonl: not a readable record"):
+        read_lines(path)

@@ -50,3 +50,13 @@ def is_done(path: Path, settings: dict[str, Any]) -> bool:
                 f"{path}: made with another {name}; delete it, or choose another --out"
             )
     return True
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """Records of a study, one JSON object a line; none where there is no file yet."""
+    if not path.exists():
+        return []
+    try:
+        return [json.loads(line) for line in path.read_text().splitlines()]
+    except ValueError as error:
+        raise InputError(f"{path}: not a readable record ({error}); delete the line") from None

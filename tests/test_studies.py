@@ -1,0 +1,126 @@
+"""Studies: tables in the docs are those of the records, and records become the right tables."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "scripts"))
+try:
+    import shrink_log
+    import study_learner
+    import write_tables
+finally:
+    sys.path.pop(0)
+
+PAGES = sorted((ROOT / "docs").glob("*.md"))
+
+
+def test_tables_in_the_docs_are_those_of_the_records() -> None:
+    places = 0
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        assert write_tables.render(text) == text, f"{page.name}: run scripts/write_tables.py"
+        places += len(write_tables.PLACE.findall(text))
+    assert places == len(write_tables.STUDIES)
+
+
+def calibrated(seed: int, verdict: str, truth: float, *, low: float, high: float) -> dict[str, Any]:
+    return {
+        "seed": seed,
+        "switch_optimal": seed % 2 == 1,
+        "range": 10.0,
+        "verdict": verdict,
+        "truth": truth,
+        "possible": max(truth, 0.0),
+        "low": low,
+        "high": high,
+        "seconds": 1.0,
+    }
+
+
+def test_a_page_is_filled_from_the_records(tmp_path: Path) -> None:
+    lines = [
+        calibrated(0, "switch", 5.0, low=4.0, high=6.0),
+        calibrated(1, "keep", -1.0, low=-0.5, high=0.5),
+        calibrated(2, "switch", -0.5, low=0.1, high=2.0),
+        calibrated(3, "undecided", 2.0, low=-1.0, high=3.0),
+    ]
+    (tmp_path / "calibration").mkdir()
+    records = tmp_path / "calibration" / "finite.jsonl"
+    records.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    page = "before\n<!-- table: calibration -->\nold\n<!-- end -->\nafter\n"
+    filled = write_tables.render(page, tmp_path)
+    assert filled.startswith("before\n<!-- table: calibration -->\n| | |\n| --- | --- |\n")
+    assert filled.endswith("\n<!-- end -->\nafter\n")
+    assert "| worlds | 4 |" in filled
+    assert "| wrong `switch` | 1 (25.0%) |" in filled
+    assert "| of these `switch` | 50.0% |" in filled
+    assert "covers the truth | 50.0% |" in filled
+    assert write_tables.render(filled, tmp_path) == filled
+    with pytest.raises(KeyError, match="unknown"):
+        write_tables.render("<!-- table: unknown -->\n<!-- end -->", tmp_path)
+
+
+def studied(variant: str, values: list[float], *, healthy: bool = True) -> dict[str, Any]:
+    looks = [
+        {"updates": 2000 * (i + 1), "true": value, "cost": 1.0} for i, value in enumerate(values)
+    ]
+    return {
+        "world": "hopper",
+        "variant": variant,
+        "seed": 100,
+        "old": 12.0,
+        "looks": looks,
+        "healthy": healthy,
+    }
+
+
+def test_the_study_of_the_learner_as_a_table_and_as_a_picture(tmp_path: Path) -> None:
+    lines = [
+        studied("default", [101.0, 111.0]),
+        studied("2 critics", [51.0, 31.0]),
+        studied("2 critics", [61.0], healthy=False),
+    ]
+    assert study_learner.write_table(lines).splitlines() == [
+        "| variant | hopper |",
+        "| --- | --- |",
+        "| *old policy* | 12 |",
+        "| default | 100 → 110 |",
+        "| 2 critics | 55 (1 of 2 broke down) |",
+    ]
+    study_learner.draw(lines, tmp_path / "study.svg")
+    assert "true value less the cost" in (tmp_path / "study.svg").read_text()
+
+
+def test_variants_change_what_they_say() -> None:
+    base = study_learner.vary("default")
+    assert base.stopping is None
+    for name in study_learner.CHANGES:
+        assert (study_learner.vary(name) == base) is (name == "default"), name
+
+
+def shrunk(transitions: int, verdict: str, low: float | None) -> dict[str, Any]:
+    return {
+        "row": "hopper-suboptimal",
+        "transitions": transitions,
+        "seed": 100,
+        "verdict": verdict,
+        "gain": {"mean": 80.0, "low": low, "high": 95.0},
+        "improvement": {"true": 89.4, "standard_error": 1.25},
+    }
+
+
+def test_a_shrinking_log_as_a_table_and_as_a_picture(tmp_path: Path) -> None:
+    lines = [shrunk(10_000, "undecided", None), shrunk(1_000_000, "switch", 68.0)]
+    assert shrink_log.write_table(lines).splitlines()[2:] == [
+        "| hopper-suboptimal | 1,000,000 | switch | 80 [68, 95] | 89 ± 1.2 |",
+        "| hopper-suboptimal | 10,000 | undecided | 80 [-∞, 95] | 89 ± 1.2 |",
+    ]
+    shrink_log.draw(lines, tmp_path / "shrinking.svg")
+    assert "transitions in the log" in (tmp_path / "shrinking.svg").read_text()
