@@ -414,7 +414,7 @@ def test_a_gain_has_to_stand_some_way_towards_the_worst_critic() -> None:
         if one.gain.pessimistic is not None:
             # Part of the way: below the mean, above what the worst alone would say.
             assert one.gain.pessimistic <= one.gain.mean + one.cost.total
-    certain = dataclasses.replace(config, doubt_share=1.0)
+    certain = dataclasses.replace(config, doubt_share=0.9)
     most = ask(CHEAP, config=certain)
     lows = [one.gain.pessimistic for one in (doubted.chosen, most.chosen)]
     assert None not in lows
@@ -530,7 +530,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ),
     ({"calm_factors": (1.0,)}, "calm_factors = (1.0,): must lie between 0 and 1"),
     ({"spread_scale": 0.0}, "spread_scale = 0.0: must be finite and positive"),
-    ({"doubt_share": 1.1}, "doubt_share = 1.1: must lie between 0 and 1"),
+    ({"doubt_share": 1.1}, "doubt_share = 1.1: must lie in [0, 1)"),
     (
         {"judges": dataclasses.replace(JUDGES, bootstrap=False)},
         "judges: at least 3 bootstrapped critics are needed for an interval",

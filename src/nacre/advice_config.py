@@ -70,8 +70,8 @@ class AdviceConfig:
             problems.append(f"calm_factors = {self.calm_factors}: must lie between 0 and 1")
         if not 0 < self.spread_scale < math.inf:
             problems.append(f"spread_scale = {self.spread_scale}: must be finite and positive")
-        if not 0 <= self.doubt_share <= 1:
-            problems.append(f"doubt_share = {self.doubt_share}: must lie between 0 and 1")
+        if not 0 <= self.doubt_share < 1:
+            problems.append(f"doubt_share = {self.doubt_share}: must lie in [0, 1)")
         if self.learner.warm_critics:
             problems.append(
                 "learner.warm_critics: candidates are learned from other episodes than the old "

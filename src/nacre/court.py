@@ -158,22 +158,8 @@ class Court:
             scale=self.config.spread_scale,
         )
         share = self.config.doubt_share if support.supported else 1.0
-        worst, notes = None, []
-        if not support.supported:
-            notes.append(
-                "leaves the actions that the log holds: judged by the worst of the critics"
-            )
-        # At whatever price: who gains nothing before the cost need not be doubted.
-        if not support.supported or (share > 0 and not gain.mean + gain.cost <= 0):
-            worst = self.evaluate(candidate.policy, f"doubting {candidate.name}", self._worst())
-            healthy = healthy and worst.healthy
-            doubted = _doubt(new.per_critic, worst.value, share)
-            gain = dataclasses.replace(gain, pessimistic=doubted - float(np.mean(old.per_critic)))
-            if share < 1.0 and not gain.bound(self.config.confidence) > 0:
-                notes.append(
-                    f"gains nothing for certain {share:.0%} of the way from the critics' mean to "
-                    "the worst of them"
-                )
+        gain, worst, notes = self._doubt(candidate, gain, new, old, share)
+        healthy = healthy and (worst is None or worst.healthy)
         if second is not None and missed > 0:
             notes.append(f"weighted episodes say otherwise: {second.gain:.4g} before the cost")
         return Judged(
@@ -192,6 +178,28 @@ class Court:
             worst,
             share,
         )
+
+    def _doubt(
+        self, candidate: Candidate, gain: Gain, new: Evaluation, old: Evaluation, share: float
+    ) -> tuple[Gain, Evaluation | None, list[str]]:
+        """The gain that is left some way towards the worst of the critics; all the way outside."""
+        notes = []
+        if share == 1.0:
+            notes.append(
+                "leaves the actions that the log holds: judged by the worst of the critics"
+            )
+        # At whatever price: who gains nothing before the cost need not be doubted.
+        if share == 0.0 or (share < 1.0 and gain.mean + gain.cost <= 0):
+            return gain, None, notes
+        worst = self.evaluate(candidate.policy, f"doubting {candidate.name}", self._worst())
+        left = _move(new.per_critic, worst.value, share) - float(np.mean(old.per_critic))
+        gain = dataclasses.replace(gain, pessimistic=left)
+        if share < 1.0 and not gain.bound(self.config.confidence) > 0:
+            notes.append(
+                f"gains nothing for certain {share:.0%} of the way from the critics' mean to the "
+                "worst of them"
+            )
+        return gain, worst, notes
 
     def _ask_again(
         self, candidate: Candidate, old_policy: Policy, old: Evaluation, new: Evaluation
@@ -232,7 +240,7 @@ class Court:
         pessimistic = None
         if judged.worst is not None:
             worst = float(np.mean(self.read(policy, judged.worst.critics, state)))
-            pessimistic = _doubt(new, worst, judged.doubt_share) - float(np.mean(known))
+            pessimistic = _move(new, worst, judged.doubt_share) - float(np.mean(known))
         return dataclasses.replace(
             judged.assessment.gain,
             differences=_differences(new, known),
@@ -335,7 +343,7 @@ def _read_advantage(
     return read(new_policy) - read(old_policy)
 
 
-def _doubt(members: ArrayLike, worst: float, share: float) -> float:
+def _move(members: ArrayLike, worst: float, share: float) -> float:
     """A value between the mean of the critics and the worst of them."""
     mean = float(np.mean(np.asarray(members, float)))
     return worst if share == 1.0 else mean + share * (worst - mean)
