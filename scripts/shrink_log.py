@@ -99,13 +99,18 @@ def draw(lines: list[dict[str, Any]], path: Path) -> None:
     )
     for axes, row in zip(all_axes[0], rows, strict=True):
         found = [line for line in lines if line["row"] == row]
-        reach = max(abs(line["improvement"]["true"]) for line in found) * 2 + 10
+        # Intervals without end are cut where nothing else is.
+        known = [
+            number
+            for line in found
+            for number in (*line["gain"].values(), line["improvement"]["true"])
+            if number is not None
+        ]
+        reach = 1.1 * max(abs(number) for number in known)
         for line in found:
             low, high = (
-                end if gain is None else gain
-                for gain, end in zip(
-                    (line["gain"]["low"], line["gain"]["high"]), (-1e9, 1e9), strict=True
-                )
+                end if line["gain"][name] is None else line["gain"][name]
+                for name, end in (("low", -2 * reach), ("high", 2 * reach))
             )
             colour = COLOURS[line["verdict"]]
             axes.plot([line["transitions"]] * 2, [low, high], color=colour, lw=2)
@@ -113,6 +118,7 @@ def draw(lines: list[dict[str, Any]], path: Path) -> None:
             axes.plot(line["transitions"], line["improvement"]["true"], "kx")
         axes.axhline(0.0, color="#aaaaaa", lw=0.8, zorder=0)
         axes.set_xscale("log")
+        axes.set_xlim(5e3, 2e6)
         axes.set_ylim(-reach, reach)
         axes.set_title(row, fontsize="medium")
         axes.set_xlabel("transitions in the log")

@@ -172,37 +172,32 @@ def _tell(lines: list[dict[str, Any]]) -> str:
 
 
 def draw(lines: list[dict[str, Any]], path: Path) -> None:
-    """True value less the cost against updates, a panel a world, the default in front."""
+    """True value less the cost, a panel a world, a line a variant: first look to last."""
     plotting = import_matplotlib()
     worlds = [world for world in WORLDS if any(line["world"] == world for line in lines)]
     variants = [name for name in CHANGES if any(line["variant"] == name for line in lines)]
     figure, all_axes = plotting.subplots(
-        1, len(worlds), figsize=(3.6 * len(worlds) + 2, 3.6), layout="constrained", squeeze=False
+        1,
+        len(worlds),
+        figsize=(2.9 * len(worlds) + 1.8, 0.9 + 0.27 * len(variants)),
+        layout="constrained",
+        squeeze=False,
+        sharey=True,
     )
-    colours = plotting.get_cmap("tab20").colors
     for axes, world in zip(all_axes[0], worlds, strict=True):
-        for index, variant in enumerate(variants):
-            runs = [
-                line["looks"]
-                for line in lines
-                if line["world"] == world and line["variant"] == variant
-            ]
-            for looks in runs:
-                axes.plot(
-                    [look["updates"] for look in looks],
-                    [look["true"] - look["cost"] for look in looks],
-                    "o-" if variant == "default" else "o--",
-                    color="black" if variant == "default" else colours[index % len(colours)],
-                    lw=2 if variant == "default" else 1,
-                    ms=4,
-                    label=variant if looks is runs[0] else None,
-                )
-        axes.set_title(world, fontsize="medium")
-        axes.set_xlabel("updates")
-    all_axes[0][0].set_ylabel("true value less the cost")
-    all_axes[0][-1].legend(
-        fontsize="x-small", frameon=False, loc="center left", bbox_to_anchor=(1, 0.5)
-    )
+        for line in (line for line in lines if line["world"] == world):
+            values = [look["true"] - look["cost"] for look in line["looks"]]
+            colour = "#d55e00" if line["variant"] == "default" else "#0072b2"
+            height = [variants.index(line["variant"])] * len(values)
+            axes.plot(values, height, color=colour, lw=1)
+            axes.scatter(values[:-1], height[:-1], s=22, facecolors="white", edgecolors=colour)
+            axes.scatter(values[-1:], height[-1:], s=22, color=colour)
+        old = np.mean([line["old"] for line in lines if line["world"] == world])
+        axes.axvline(old, color="#777777", lw=0.8, ls=":", zorder=0)
+        axes.set_title(f"{world} (dotted: old policy)", fontsize="medium")
+        axes.set_xlabel("true value less the cost")
+    all_axes[0][0].set_yticks(range(len(variants)), variants, fontsize="small")
+    all_axes[0][0].invert_yaxis()
     figure.savefig(path, metadata={"Date": None})
     plotting.close(figure)
 
