@@ -20,8 +20,9 @@ import pytest
 from nacre.costs import SwitchingCost, TableImportance, TransportCost, WeightedStates, groups
 from nacre.costs.toml import parse_cost
 from nacre.errors import InputError
-from nacre.learning import Learned, StoppingRule, Tick, epochs, learn
+from nacre.learning import Learned, Plateau, StoppingRule, Tick, epochs, learn
 from nacre.learning.run import LEAST_LOGIT, first_policy, identify_run, open_policy
+from nacre.policies import fingerprint
 from nacre.policies.policy import MLPPolicy, Policy, TabularPolicy
 
 from .samples import make_finite, make_learner, make_vectors, singletons
@@ -95,10 +96,12 @@ def test_a_higher_price_never_moves_more_mass() -> None:
         (1e6, StoppingRule(least_epochs=3), "below the lower bound", 3),
         (-1e6, StoppingRule(least_epochs=2, growth_rate=1.0), "above the upper bound", 2),
         (1e6, StoppingRule(least_epochs=9), "all epochs done", 4),
+        # Nothing adds to the distance from a million.
+        (1e6, Plateau(least_epochs=3), "added less than 5%", 3),
     ],
 )
 def test_the_stopping_rule_ends_it_early(
-    old_value: float, rule: StoppingRule, reason: str, epochs: int
+    old_value: float, rule: StoppingRule | Plateau, reason: str, epochs: int
 ) -> None:
     # An old value of minus a million is below the upper bound whatever the new one is, unless that
     # is positive.
@@ -109,6 +112,16 @@ def test_the_stopping_rule_ends_it_early(
     assert ("positive" if positive else reason) in learned.stop_reason
     assert learned.healthy
     assert without_time(learned) == without_time(uninterrupted())[:epochs]
+
+
+def test_every_epoch_shows_its_policy() -> None:
+    seen: list[tuple[int, str]] = []
+    learned = run_learning(
+        on_epoch=lambda record, policy: seen.append((record.epoch, fingerprint(policy)))
+    )
+    assert [epoch for epoch, _ in seen] == [record.epoch for record in learned.history]
+    assert len({policy for _, policy in seen}) == len(seen)
+    assert seen[-1][1] == fingerprint(learned.policy)
 
 
 class Interrupt:
