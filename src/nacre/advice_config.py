@@ -140,8 +140,7 @@ def _suggest_tables(discount: float) -> AdviceConfig:
 def _default_learner() -> LearnerConfig:
     """Small critics, means of the ensemble, fast targets: the most true value per second.
 
-    Learning ends where an epoch adds hardly anything: after three or four on Hopper, later where
-    there is more to learn.
+    Learning ends where an epoch adds hardly anything, at the latest with the eighth.
     """
     learner = default()
     critics = dataclasses.replace(learner.critics, hidden=(64, 64), polyak=0.95, backup="mean")
