@@ -123,6 +123,19 @@ def test_the_live_bar_shows_stages_counts_and_rates() -> None:
     assert "0:00:03" in second
 
 
+def test_the_live_bar_shows_a_sign_of_life_between_stages() -> None:
+    console = Console(record=True, file=io.StringIO(), force_terminal=True, width=120)
+    with LiveBar(console) as bar:
+        assert [task.description for task in bar._progress.tasks] == ["preparing"]
+        bar(tick(0, epochs=2))
+        assert [task.description for task in bar._progress.tasks] == ["learning"]
+        bar(tick(1, epochs=2))
+        assert [task.description for task in bar._progress.tasks] == ["learning", "preparing"]
+        bar(tick(0, stage="judging"))
+        assert [task.description for task in bar._progress.tasks] == ["learning", "judging"]
+    assert "preparing" in console.export_text()
+
+
 def test_the_live_bar_writes_to_stderr_unless_told_otherwise(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -89,7 +89,7 @@ class LiveBar:
         self._progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
-            TextColumn("{task.completed:.0f}/{task.total:.0f}"),
+            TextColumn("{task.fields[done]}"),
             TextColumn("{task.fields[text]}"),
             TimeRemainingColumn(),
             console=Console(stderr=True) if console is None else console,
@@ -97,25 +97,43 @@ class LiveBar:
         )
         self._rates = _Rates(clock)
         self._tasks: dict[str, TaskID] = {}
+        self._pause: TaskID | None = None
 
     def __enter__(self) -> LiveBar:
         self._progress.start()
+        self._begin_pause()
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._end_pause()
         self._progress.stop()
+
+    def _begin_pause(self) -> None:
+        """A sign of life while the next stage is got ready: logs are read, loops compiled."""
+        self._pause = self._progress.add_task("preparing", total=None, done="", text="")
+
+    def _end_pause(self) -> None:
+        if self._pause is not None:
+            self._progress.remove_task(self._pause)
+            self._pause = None
 
     def __call__(self, tick: Tick) -> None:
         """Move the stage's bar."""
         speed = self._rates.update(tick)
+        self._end_pause()
         if tick.stage not in self._tasks:
             self._tasks[tick.stage] = self._progress.add_task(
-                tick.stage, total=tick.epochs, text=""
+                tick.stage, total=tick.epochs, done="", text=""
             )
         text = f"loss {tick.loss:.4g}  estimate {tick.estimate:.4g}"
         if speed is not None:
             text += f"  {speed.updates_per_second:.0f} updates/s"
-        self._progress.update(self._tasks[tick.stage], completed=tick.epoch + 1, text=text)
+        done = tick.epoch + 1
+        self._progress.update(
+            self._tasks[tick.stage], completed=done, done=f"{done}/{tick.epochs}", text=text
+        )
+        if done == tick.epochs:
+            self._begin_pause()
 
 
 @contextlib.contextmanager
