@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-import equinox as eqx
 import jax
 import numpy as np
-from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray
+from jaxtyping import ArrayLike
 from numpy.typing import NDArray
 from scipy import special
 
@@ -19,6 +19,7 @@ from nacre.advice_config import AdviceConfig
 from nacre.costs.family import SwitchingCost
 from nacre.decision.break_even import find_break_even, find_price
 from nacre.decision.gain import Gain
+from nacre.evaluation.advantage import read_advantage
 from nacre.evaluation.behaviour import Behaviour
 from nacre.evaluation.critics import Critics
 from nacre.evaluation.fitted import (
@@ -31,7 +32,6 @@ from nacre.evaluation.fitted import (
     prepare_evaluation,
     read_values,
 )
-from nacre.evaluation.noise import draw_uniforms
 from nacre.evaluation.returns import value_from_returns
 from nacre.evaluation.second_opinion import SecondOpinion, weigh_episodes
 from nacre.evaluation.support import examine_support
@@ -41,10 +41,6 @@ from nacre.log import Log
 from nacre.policies.policy import Policy, Signature
 
 Numbers = NDArray[np.float64]
-
-CHUNK = 512
-N_ACTIONS = 16
-"""Actions drawn at each state where the advantage of vectors of actions is read."""
 
 
 @dataclass(frozen=True)
@@ -250,25 +246,10 @@ class Court:
     def advantage(
         self, new_policy: Policy, old_policy: Policy, old: Evaluation
     ) -> Callable[[NDArray[np.generic]], Numbers]:
-        """How much the new policy's first action gains at states, the old policy going on.
-
-        A_π_o(s, π_n) = E_{a ~ π_n}[Q_π_o(s, a)] - V_π_o(s), by the mean of the critics.
-        """
-
-        def advantage(states: NDArray[np.generic]) -> Numbers:
-            parts = [
-                _read_advantage(
-                    old.critics,
-                    new_policy,
-                    old_policy,
-                    as_rows(states[begin : begin + CHUNK], old_policy.signature),
-                    jax.random.key(self.seed),
-                )
-                for begin in range(0, len(states), CHUNK)
-            ]
-            return np.concatenate(parts).astype(np.float64)
-
-        return advantage
+        """How much the new policy's first action gains at states, the old policy going on."""
+        return functools.partial(
+            read_advantage, old.critics, new_policy, old_policy, seed=self.seed
+        )
 
     def read(self, policy: Policy, critics: Critics, start: NDArray[np.generic]) -> Numbers:
         """(K,) what critics say of a policy at other states than the start."""
@@ -327,20 +308,6 @@ class Court:
         """Half of the interval by the members' spread."""
         place = float(special.stdtrit(len(values) - 1, (1 + self.config.confidence) / 2))
         return place * self._spread(values)
-
-
-@eqx.filter_jit
-def _read_advantage(
-    critics: Critics, new_policy: Policy, old_policy: Policy, states: Array, key: PRNGKeyArray
-) -> Float[Array, " states"]:
-    """Mean Q of one policy's actions minus that of the other's; both by the same noise."""
-
-    def read(policy: Policy) -> Float[Array, " states"]:
-        actions = policy(states)
-        uniforms = draw_uniforms(key, N_ACTIONS, len(states), actions.noise_size, "quasi")
-        return critics.expectation(states, actions, uniforms, "mean")
-
-    return read(new_policy) - read(old_policy)
 
 
 def _move(members: ArrayLike, worst: float, share: float) -> float:
