@@ -14,7 +14,7 @@ import jax
 import numpy as np
 import pytest
 
-from nacre import advice_config, advisor, court
+from nacre import advice_config, advisor, court, engines, school
 from nacre.advice import Advice
 from nacre.advice_config import AdviceConfig, suggest_config
 from nacre.advisor import advise
@@ -192,12 +192,16 @@ def test_every_candidate_is_assessed() -> None:
     advice = ask(candidates=mine, reporter=heard.append)
     names = [one.candidate.name for one in advice.assessments]
     assert names == ["mine", "bad", "calm-0.3", "learned-0.02"]
-    stages = list(dict.fromkeys(tick.stage for tick in heard))
-    assert stages == [
+    assert {tick.stage for tick in heard} == {
+        "examining the log",
         "learning learned-0.02",
         "judging the old policy",
         *(f"judging {name}" for name in names),
-    ]
+    }
+    shares = [tick.share for tick in heard]
+    assert shares == sorted(shares)
+    assert 0 < shares[0] < 0.1
+    assert shares[-1] == pytest.approx(1.0)
     by_name = {one.candidate.name: one for one in advice.assessments}
     assert by_name["mine"].gain.mean > 0 > by_name["bad"].gain.mean
     assert advice.judgement.chosen in (0, 3)
@@ -444,9 +448,9 @@ def test_a_pessimistic_evaluation_that_broke_is_not_trusted(
 def test_a_candidate_that_broke_down_in_learning_is_not_proposed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    real = advisor.learn
+    real = school.learn
     monkeypatch.setattr(
-        advisor, "learn", lambda *a, **k: dataclasses.replace(real(*a, **k), healthy=False)
+        school, "learn", lambda *a, **k: dataclasses.replace(real(*a, **k), healthy=False)
     )
     advice = ask()
     assert [one.candidate.name for one in advice.assessments] == ["calm-0.3"]
@@ -471,6 +475,29 @@ def test_critics_that_miss_the_returns_lower_the_confidence() -> None:
     missed = abs(advice.fitted_old_value.mean - advice.old_value.mean)
     assert 0 < advice.chosen.gain.doubt < missed
     assert advice.verdict != "switch"
+
+
+def test_any_number_of_threads_gives_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    config = dataclasses.replace(CONFIG, behaviour_weights=(0.02, 0.1), doubt_share=0.4)
+    found = []
+    for threads in (1, 4):
+        monkeypatch.setattr(engines, "count_processors", lambda threads=threads: threads)
+        found.append(ask(config=config).as_json())
+        del found[-1]["wall_seconds"]
+    assert found[0] == found[1]
+
+
+def test_a_failure_in_one_thread_ends_the_others() -> None:
+    heard: list[Tick] = []
+
+    def fail(tick: Tick) -> None:
+        heard.append(tick)
+        if tick.stage == "judging the old policy":
+            raise RuntimeError("the disk is full")
+
+    with pytest.raises(RuntimeError, match="the disk is full"):
+        ask(reporter=fail)
+    assert "judging learned-0.02" not in {tick.stage for tick in heard}
 
 
 def test_ctrl_c_while_learning_ends_it() -> None:

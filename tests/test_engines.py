@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import operator
 import os
+import threading
 
 import pytest
 
 from nacre import engines
-from nacre.engines import map_tasks
+from nacre.engines import map_tasks, open_threads, wait_for_all
 
 
 def _pid_and_processors(task: int) -> tuple[int, int, set[int]]:
@@ -71,3 +72,37 @@ def test_processes_settle_on_different_processors(monkeypatch: pytest.MonkeyPatc
     monkeypatch.delattr(os, "sched_setaffinity")
     engines._settle(places)
     assert len(settled) == 3
+
+
+# Threads
+
+
+def test_threads_begin_in_order_and_may_wait_for_what_came_before() -> None:
+    for threads in (1, 2, 3):
+        with open_threads(pytest.fail, threads=threads) as pool:
+            one = pool.submit(lambda: 1)
+            two = pool.submit(lambda one=one: one.result() + 1)
+            three = pool.submit(lambda one=one, two=two: one.result() + two.result())
+            wait_for_all([one, two, three])
+        assert three.result() == 3
+
+
+def test_a_failure_is_raised_at_once_and_lets_the_others_end() -> None:
+    stopped = threading.Event()
+    ended: list[bool] = []
+
+    def run() -> None:
+        with open_threads(stopped.set, threads=2) as pool:
+            # Waits for the failure of another, with a limit so that a mistake does not hang.
+            long = pool.submit(lambda: ended.append(stopped.wait(60.0)))
+            wait_for_all([long, pool.submit(_invert, 0)])
+
+    with pytest.raises(ZeroDivisionError):
+        run()
+    assert ended == [True]
+
+
+def test_processors_are_those_that_this_process_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert engines.count_processors() == len(os.sched_getaffinity(0))
+    monkeypatch.delattr(os, "sched_getaffinity")
+    assert engines.count_processors() == os.cpu_count()

@@ -5,30 +5,33 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Sequence
+from typing import NamedTuple
 
-import jax
 import numpy as np
 from jaxtyping import ArrayLike
 
-from nacre.advice import Advice, StartVerdict
+from nacre.advice import Advice, Estimate, StartVerdict
 from nacre.advice_config import AdviceConfig, suggest_config
 from nacre.costs.description import describe_cost
 from nacre.costs.family import SwitchingCost, check_same_spaces
 from nacre.court import Court, Judged
 from nacre.decision.ruling import Circumstances, reach_verdict
+from nacre.engines import open_threads, wait_for_all
 from nacre.errors import InputError
 from nacre.evaluation.behaviour import Behaviour, examine_behaviour
 from nacre.evaluation.fitted import Evaluation, as_rows
-from nacre.learning.progress import Reporter, Silent, Tick
+from nacre.learning.progress import Agenda, Reporter, Silent, Tick
 from nacre.learning.proposals import Candidate, calm_policy
-from nacre.learning.run import CLONED_ROWS, Learned, check_fit, learn
+from nacre.learning.run import Learned, check_fit
 from nacre.log import Log
 from nacre.policies.files import fingerprint
-from nacre.policies.opening import find_start
 from nacre.policies.policy import Policy
 from nacre.report import Evidence, examine_change
+from nacre.school import COPYING, School, name_learned, propose
 from nacre.versions import find_versions
 
+EXAMINING = "examining the log"
+JUDGING_OLD = "judging the old policy"
 LEAST_EPISODES = 4
 MOST_STARTS = 100
 """Of more start states than this, no verdict is given for each."""
@@ -71,21 +74,15 @@ def advise(
     if not 0.0 <= uncertainty <= 1.0:
         raise InputError(f"uncertainty = {uncertainty}: a share lies between 0 and 1")
     _check_candidates(candidates, old_policy)
-    report = reporter or Silent()
-    behaviour = examine_behaviour(log, old_policy)
-    learning_log, judging_log = log.split(config.learning_share, seed=seed)
     rows = np.asarray(as_rows(log.starts if start is None else start, old_policy.signature))
-    learned = _learn(learning_log, old_policy, cost, rows, config, seed, report)
-    proposed = [*candidates, *_calm(old_policy, config), *_propose(learned)]
-    if not proposed:
-        proposed = [Candidate("unchanged", old_policy, "the old policy; nothing else was found")]
-    court = Court(judging_log, rows, config, seed, report, uncertainty)
-    old = court.evaluate(old_policy, "judging the old policy")
-    old_value, doubt = court.value_old(log, behaviour, old_policy, old)
-    judged = [
-        court.assess(candidate, old_policy, old, cost, log, doubt, on_policy=behaviour.on_policy)
-        for candidate in proposed
-    ]
+    brought = [*candidates, *_calm(old_policy, config)]
+    agenda = Agenda(reporter or Silent(), _plan_work(config, brought))
+    behaviour = examine_behaviour(log, old_policy)
+    agenda(Tick(EXAMINING, 0, 1, 0))
+    learning_log, judging_log = log.split(config.learning_share, seed=seed)
+    court = Court(judging_log, rows, config, seed, agenda, uncertainty)
+    school = School(learning_log, old_policy, cost, rows, config, seed, agenda)
+    old, old_value, learned, judged = _hear_all(court, school, log, behaviour, brought)
     assessments = tuple(one.assessment for one in judged)
     circumstances = Circumstances(
         config.confidence,
@@ -170,56 +167,79 @@ def _calm(old_policy: Policy, config: AdviceConfig) -> list[Candidate]:
     return found
 
 
-def _learn(
-    log: Log,
-    old_policy: Policy,
-    cost: SwitchingCost,
-    start: np.ndarray,
-    config: AdviceConfig,
-    seed: int,
-    report: Reporter,
-) -> dict[float, Learned]:
-    """What Net Actor-Critic finds, for each behaviour weight."""
-    found = {}
-    old_value = float(np.mean(log.returns(config.learner.discount)))
-    first = None
-    if config.learner.actor.warm_start and config.behaviour_weights:
-        # The same whether the policy came as weights, as a file that can be asked, or as columns.
-        first = find_start(old_policy, log.observations[:CLONED_ROWS], jax.random.key(seed))
-    for index, weight in enumerate(config.behaviour_weights):
-        actor = dataclasses.replace(config.learner.actor, behaviour_weight=weight)
+def _plan_work(config: AdviceConfig, brought: Sequence[Candidate]) -> dict[str, float]:
+    """How much work every stage is, about, in updates of critics."""
+    learner, judges = config.learner, config.judges
+    learning = learner.prefit_steps + learner.epochs * learner.steps_per_epoch
+    judging = judges.epochs * judges.steps_per_epoch
+    names = [name_learned(weight) for weight in config.behaviour_weights]
+    stages = ["judging"] if config.doubt_share == 0 else ["judging", "doubting"]
+    return {
+        EXAMINING: 0.1 * judging,
+        COPYING: 0.3 * judging if names else 0.0,
+        JUDGING_OLD: judges.prefit_steps + 1.5 * judging,
+        **{f"learning {name}": 1.5 * learning for name in names},
+        **{
+            f"{stage} {name}": float(judging)
+            for name in [*(one.name for one in brought), *names]
+            for stage in stages
+        },
+    }
 
-        def renamed(tick: Tick, name: str = _name(weight)) -> None:
-            report(dataclasses.replace(tick, stage=f"learning {name}"))
 
-        learned = learn(
-            log,
-            old_policy,
-            cost,
-            start,
-            dataclasses.replace(config.learner, actor=actor),
-            old_value=old_value,
-            first=first,
-            seed=seed + index,
-            reporter=renamed,
+class Heard(NamedTuple):
+    """What the critics say of the old policy, its value, what was learned, all candidates."""
+
+    old: Evaluation
+    old_value: Estimate
+    learned: dict[float, Learned]
+    judged: list[Judged]
+
+
+def _hear_all(
+    court: Court, school: School, log: Log, behaviour: Behaviour, brought: Sequence[Candidate]
+) -> Heard:
+    """Judge the old policy, learn, judge candidates: at the same time where there are processors.
+
+    Nothing depends on what is done when: the same numbers come out of any number of threads.
+    """
+    old_policy, agenda = school.old_policy, school.agenda
+
+    def hear_old() -> tuple[Evaluation, Estimate, float]:
+        old = court.evaluate(old_policy, JUDGING_OLD)
+        return old, *court.value_old(log, behaviour, old_policy, old)
+
+    def assess(candidate: Candidate) -> Judged | None:
+        old, _, doubt = hearing.result()
+        found = court.assess(
+            candidate, old_policy, old, school.cost, log, doubt, on_policy=behaviour.on_policy
         )
-        if not learned.complete:
-            raise KeyboardInterrupt
-        found[weight] = learned
-    return found
+        agenda.finish(f"judging {candidate.name}", f"doubting {candidate.name}")
+        return found
 
+    def assess_learned(weight: float) -> Judged | None:
+        candidate = propose(weight, learning[weight].result())
+        return None if candidate is None else assess(candidate)
 
-def _name(weight: float) -> str:
-    return f"learned-{weight:g}"
-
-
-def _propose(learned: dict[float, Learned]) -> list[Candidate]:
-    """What was learned, but for what broke down on the way."""
-    return [
-        Candidate(_name(weight), one.policy, f"Net Actor-Critic with behaviour weight {weight:g}")
-        for weight, one in learned.items()
-        if one.healthy
-    ]
+    with open_threads(agenda.stop) as pool:
+        # In this order nothing waits for what comes after it.
+        hearing = pool.submit(hear_old)
+        first = pool.submit(school.find_first)
+        learning = {
+            weight: pool.submit(lambda index: school.learn(index, first.result()), index)
+            for index, weight in enumerate(school.config.behaviour_weights)
+        }
+        assessing = [pool.submit(assess, candidate) for candidate in brought]
+        assessing += [pool.submit(assess_learned, weight) for weight in learning]
+        wait_for_all([hearing, first, *learning.values(), *assessing])
+        judged = [one.result() for one in assessing]
+        if not any(judged):
+            judged = [
+                assess(Candidate("unchanged", old_policy, "the old policy; nothing else was found"))
+            ]
+    old, old_value, _ = hearing.result()
+    learned = {weight: one.result() for weight, one in learning.items()}
+    return Heard(old, old_value, learned, [one for one in judged if one is not None])
 
 
 def _judge_starts(
@@ -271,7 +291,7 @@ def _gather(
     return Evidence(
         returns=np.asarray(log.returns(court.config.learner.discount), float)[behaviour.own],
         old_members=old.per_critic,
-        curve_names=tuple(_name(weight) for weight in learned),
+        curve_names=tuple(name_learned(weight) for weight in learned),
         curves=curves,
         stop_reasons=tuple(one.stop_reason for one in learned.values()),
         **change.as_fields(),

@@ -1,11 +1,19 @@
-"""Independent tasks, in this process or spread over several; nobody else knows how they run."""
+"""Independent tasks, in threads or processes; nobody else knows how they run."""
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    FIRST_EXCEPTION,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+    wait,
+)
 from typing import Any, TypeVar
 
 Task = TypeVar("Task")
@@ -56,3 +64,38 @@ def _settle(places: Any) -> None:
     if hasattr(os, "sched_setaffinity"):
         available = sorted(os.sched_getaffinity(0))
         os.sched_setaffinity(0, {available[places.get() % len(available)]})
+
+
+def count_processors() -> int:
+    """Processors that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@contextlib.contextmanager
+def open_threads(
+    on_failure: Callable[[], None], *, threads: int | None = None
+) -> Iterator[ThreadPoolExecutor]:
+    """Threads that begin their tasks in the order given; a task may wait for those before it.
+
+    Args:
+        on_failure: Called when the block is left by an exception. Tasks that have not begun are
+            forgotten then; those that have are waited for, so this should let them end soon.
+        threads: How many; one for each processor if not given.
+    """
+    pool = ThreadPoolExecutor(threads or count_processors())
+    try:
+        yield pool
+    except BaseException:
+        on_failure()
+        raise
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def wait_for_all(futures: Sequence[Future[Any]]) -> None:
+    """Until everything is done; the first failure is raised as soon as it happens."""
+    done, _ = wait(futures, return_when=FIRST_EXCEPTION)
+    for future in done:
+        future.result()

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 
 import pytest
 from rich.console import Console
 
-from nacre.learning.progress import LiveBar, PlainLines, Reporter, Silent, Tick, open_reporter
+from nacre.learning.progress import (
+    Agenda,
+    LiveBar,
+    PlainLines,
+    Reporter,
+    Silent,
+    Tick,
+    open_reporter,
+)
 
 
 class Clock:
@@ -165,3 +174,80 @@ def test_reporters_go_to_stderr_by_default(capsys: pytest.CaptureFixture[str]) -
     with open_reporter() as reporter:
         reporter(tick(0))
     assert capsys.readouterr().err.startswith("learning: epoch 1/5")
+
+
+# The whole of a run
+
+
+def test_an_agenda_tells_how_much_of_everything_is_done() -> None:
+    heard: list[Tick] = []
+    agenda = Agenda(heard.append, {"learning": 3.0, "judging": 1.0, "doubting": 4.0})
+    assert agenda.share == 0.0
+    agenda(tick(0, epochs=2))
+    agenda(tick(0, stage="judging", epochs=4))
+    agenda(tick(0, stage="by the way"))
+    # One ended early, one was not needed.
+    agenda.finish("learning", "doubting")
+    agenda(tick(3, stage="judging", epochs=4))
+    shares = [one.share for one in heard]
+    assert shares == [1.5 / 8, 1.75 / 8, 1.75 / 8, 1.0]
+    assert heard[0] == dataclasses.replace(tick(0, epochs=2), share=1.5 / 8)
+    assert Agenda(heard.append, {}).share == 1.0
+
+
+def test_a_stopped_agenda_ends_whoever_reports() -> None:
+    heard: list[Tick] = []
+    agenda = Agenda(heard.append, {"learning": 1.0})
+    agenda.stop()
+    with pytest.raises(KeyboardInterrupt):
+        agenda(tick(0))
+    assert not heard
+
+
+def test_lines_and_bars_show_the_time_left_for_everything() -> None:
+    clock, stream = Clock(), io.StringIO()
+    console = Console(record=True, file=io.StringIO(), force_terminal=True, width=120)
+    lines = PlainLines(stream, interval=0.0, clock=clock)
+    with LiveBar(console, clock=clock) as bar:
+        for share in (0.1, 0.2):
+            clock.now += 10.0
+            copied = Tick("copying", 0, 1, 50, share=share)
+            lines(copied)
+            bar(copied)
+        # Nothing is heard for a while, as when loops are compiled; the time goes on.
+        clock.now += 15.0
+    assert stream.getvalue().splitlines() == [
+        "copying: epoch 1/1, 10% of all, about 90 s left",
+        "copying: epoch 1/1, 20% of all, about 80 s left",
+    ]
+    whole, stage = console.export_text().rpartition("everything")[2].rstrip().splitlines()
+    assert "20%" in whole
+    assert "0:01:05 left" in whole
+    assert stage.startswith("copying")
+    assert "loss" not in stage
+    assert "left" not in stage
+
+
+def test_an_overdue_end_is_a_second_away() -> None:
+    clock = Clock()
+    console = Console(record=True, file=io.StringIO(), force_terminal=True, width=120)
+    with LiveBar(console, clock=clock) as bar:
+        clock.now += 10.0
+        bar(Tick("copying", 0, 1, 50, share=0.5))
+        clock.now += 3600.0
+    assert "0:00:01 left" in console.export_text()
+
+
+def test_stages_at_the_same_time_have_paces_of_their_own() -> None:
+    clock, stream = Clock(), io.StringIO()
+    lines = PlainLines(stream, interval=0.0, clock=clock)
+    for epoch in range(2):
+        for stage, seconds in (("learning", 1.0), ("judging", 3.0)):
+            clock.now += seconds
+            lines(tick(epoch, stage=stage, epochs=3, steps=40))
+    assert [line.rpartition("estimate -7.891")[2] for line in stream.getvalue().splitlines()] == [
+        "",
+        "",
+        ", 10 updates/s, 4 s left",
+        ", 10 updates/s, 4 s left",
+    ]

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import math
 import sys
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol, TextIO
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, TextColumn
+from rich.text import Text
 
 Clock = Callable[[], float]
 
@@ -24,16 +28,18 @@ class Tick:
         epoch: Number of the epoch, from 0.
         epochs: Largest number of epochs of the stage.
         steps: Updates in this epoch.
-        loss: Mean loss of the critics.
-        estimate: What the policy is worth by now.
+        loss: Mean loss of the critics; None where there are none.
+        estimate: What the policy is worth by now; None where nothing is estimated.
+        share: Share of the whole run that is done by now, if that is known.
     """
 
     stage: str
     epoch: int
     epochs: int
     steps: int
-    loss: float
-    estimate: float
+    loss: float | None = None
+    estimate: float | None = None
+    share: float | None = None
 
 
 class Reporter(Protocol):
@@ -51,6 +57,46 @@ class Silent:
         """Say nothing."""
 
 
+class Agenda:
+    """Tells how much of a whole run is done; stages may run at the same time, in any order.
+
+    Args:
+        report: Hears every epoch, with the share that is done.
+        sizes: How much work each stage is, in any unit.
+    """
+
+    def __init__(self, report: Reporter, sizes: Mapping[str, float]) -> None:
+        self._report = report
+        self._sizes = dict(sizes)
+        self._shares = dict.fromkeys(sizes, 0.0)
+        self._lock = threading.Lock()
+        self._stopped = False
+
+    def __call__(self, tick: Tick) -> None:
+        """Pass an epoch on; once stopped, end the stage that reports it."""
+        if self._stopped:
+            raise KeyboardInterrupt
+        with self._lock:
+            self._shares[tick.stage] = (tick.epoch + 1) / tick.epochs
+            self._report(dataclasses.replace(tick, share=self.share))
+
+    @property
+    def share(self) -> float:
+        """Share of all work that is done; stages that nobody planned count nothing."""
+        total = sum(self._sizes.values())
+        done = sum(size * self._shares[stage] for stage, size in self._sizes.items())
+        return done / total if total > 0 else 1.0
+
+    def finish(self, *stages: str) -> None:
+        """Count stages as done that ended early or are not needed."""
+        with self._lock:
+            self._shares |= dict.fromkeys(stages, 1.0)
+
+    def stop(self) -> None:
+        """Let every stage end at its next epoch."""
+        self._stopped = True
+
+
 class PlainLines:
     """A line an epoch, for logs of batch systems; at most one every `interval` seconds."""
 
@@ -64,6 +110,7 @@ class PlainLines:
         self._interval = interval
         self._clock = clock
         self._rates = _Rates(clock)
+        self._began = clock()
         self._last = -float("inf")
 
     def __call__(self, tick: Tick) -> None:
@@ -73,17 +120,22 @@ class PlainLines:
         if now - self._last < self._interval and tick.epoch + 1 < tick.epochs:
             return
         self._last = now
-        text = (
-            f"{tick.stage}: epoch {tick.epoch + 1}/{tick.epochs}, loss {tick.loss:.4g}, "
-            f"estimate {tick.estimate:.4g}"
-        )
+        texts = [f"{tick.stage}: epoch {tick.epoch + 1}/{tick.epochs}", *_describe(tick)]
         if speed is not None:
-            text += f", {speed.updates_per_second:.0f} updates/s, {speed.seconds_left:.0f} s left"
-        print(text, file=self._stream, flush=True)
+            texts.append(f"{speed.updates_per_second:.0f} updates/s")
+            texts.append(f"{speed.seconds_left:.0f} s left")
+        if tick.share:
+            left = _extrapolate(now - self._began, tick.share)
+            texts.append(f"{tick.share:.0%} of all, about {left:.0f} s left")
+        print(", ".join(texts), file=self._stream, flush=True)
 
 
 class LiveBar:
-    """A bar that is redrawn in place; use as a context manager."""
+    """Bars that are redrawn in place, one for each stage; use as a context manager.
+
+    Where it is known how much of the whole run is done, the first bar shows that, with the time
+    left for everything.
+    """
 
     def __init__(self, console: Console | None = None, clock: Clock = time.monotonic) -> None:
         self._progress = Progress(
@@ -91,12 +143,15 @@ class LiveBar:
             BarColumn(),
             TextColumn("{task.fields[done]}"),
             TextColumn("{task.fields[text]}"),
-            TimeRemainingColumn(),
+            _TimeLeft(clock),
             console=Console(stderr=True) if console is None else console,
             get_time=clock,
         )
+        self._clock = clock
+        self._began = clock()
         self._rates = _Rates(clock)
         self._tasks: dict[str, TaskID] = {}
+        self._whole: TaskID | None = None
         self._pause: TaskID | None = None
 
     def __enter__(self) -> LiveBar:
@@ -108,9 +163,12 @@ class LiveBar:
         self._end_pause()
         self._progress.stop()
 
+    def _add(self, name: str, total: float | None) -> TaskID:
+        return self._progress.add_task(name, total=total, done="", text="", ends=None)
+
     def _begin_pause(self) -> None:
         """A sign of life while the next stage is got ready: logs are read, loops compiled."""
-        self._pause = self._progress.add_task("preparing", total=None, done="", text="")
+        self._pause = self._add("preparing", None)
 
     def _end_pause(self) -> None:
         if self._pause is not None:
@@ -118,22 +176,48 @@ class LiveBar:
             self._pause = None
 
     def __call__(self, tick: Tick) -> None:
-        """Move the stage's bar."""
+        """Move the bars of the stage and of the whole."""
         speed = self._rates.update(tick)
         self._end_pause()
-        if tick.stage not in self._tasks:
-            self._tasks[tick.stage] = self._progress.add_task(
-                tick.stage, total=tick.epochs, done="", text=""
+        now = self._clock()
+        if tick.share:
+            if self._whole is None:
+                self._whole = self._add("everything", 1.0)
+            ends = now + _extrapolate(now - self._began, tick.share)
+            self._progress.update(
+                self._whole, completed=tick.share, done=f"{tick.share:.0%}", ends=ends
             )
-        text = f"loss {tick.loss:.4g}  estimate {tick.estimate:.4g}"
+        if tick.stage not in self._tasks:
+            self._tasks[tick.stage] = self._add(tick.stage, tick.epochs)
+        texts = _describe(tick)
         if speed is not None:
-            text += f"  {speed.updates_per_second:.0f} updates/s"
+            texts.append(f"{speed.updates_per_second:.0f} updates/s")
         done = tick.epoch + 1
         self._progress.update(
-            self._tasks[tick.stage], completed=done, done=f"{done}/{tick.epochs}", text=text
+            self._tasks[tick.stage],
+            completed=done,
+            done=f"{done}/{tick.epochs}",
+            text="  ".join(texts),
+            ends=None if speed is None else now + speed.seconds_left,
         )
-        if done == tick.epochs:
+        if done == tick.epochs and self._whole is None:
             self._begin_pause()
+
+
+class _TimeLeft(ProgressColumn):
+    """Counts down to the time at which a task should end, and shows nothing where none is known."""
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__()
+        self._clock = clock
+
+    def render(self, task: Task) -> Text:
+        ends = task.fields["ends"]
+        if ends is None or task.finished:
+            return Text("")
+        minutes, seconds = divmod(max(1, math.ceil(ends - self._clock())), 60)
+        hours, minutes = divmod(minutes, 60)
+        return Text(f"{hours}:{minutes:02d}:{seconds:02d} left", style="progress.remaining")
 
 
 @contextlib.contextmanager
@@ -160,26 +244,43 @@ class _Speed:
     seconds_left: float
 
 
+def _describe(tick: Tick) -> list[str]:
+    """What there is to be said of the numbers of an epoch."""
+    numbers = {"loss": tick.loss, "estimate": tick.estimate}
+    return [f"{name} {number:.4g}" for name, number in numbers.items() if number is not None]
+
+
+def _extrapolate(elapsed: float, share: float) -> float:
+    """Seconds left, if the rest goes on as what is done did."""
+    return elapsed * (1.0 - share) / share
+
+
+@dataclass
+class _Pace:
+    """The first epoch heard of a stage and what has been done since."""
+
+    began: float
+    first: int
+    latest: int
+    steps: int = 0
+
+
 class _Rates:
-    """Updates a second and seconds left of the current stage."""
+    """Updates a second and seconds left of each stage."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._stage = ""
-        self._began = 0.0
-        self._first = 0
-        self._latest = 0
-        self._steps = 0
+        self._paces: dict[str, _Pace] = {}
 
     def update(self, tick: Tick) -> _Speed | None:
         """The speed after this epoch; not known after the first, which includes compilation."""
         now = self._clock()
-        again = tick.epoch <= self._latest
-        self._latest = tick.epoch
-        if tick.stage != self._stage or again:
-            self._stage, self._began, self._first, self._steps = tick.stage, now, tick.epoch, 0
+        pace = self._paces.get(tick.stage)
+        if pace is None or tick.epoch <= pace.latest:
+            self._paces[tick.stage] = _Pace(now, tick.epoch, tick.epoch)
             return None
-        self._steps += tick.steps
-        elapsed = max(now - self._began, 1e-9)
-        per_epoch = elapsed / (tick.epoch - self._first)
-        return _Speed(self._steps / elapsed, per_epoch * (tick.epochs - tick.epoch - 1))
+        pace.latest = tick.epoch
+        pace.steps += tick.steps
+        elapsed = max(now - pace.began, 1e-9)
+        per_epoch = elapsed / (tick.epoch - pace.first)
+        return _Speed(pace.steps / elapsed, per_epoch * (tick.epochs - tick.epoch - 1))

@@ -1,0 +1,101 @@
+"""Episodes to learn from and the candidates that come of them."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+import jax
+import numpy as np
+
+from nacre.advice_config import AdviceConfig
+from nacre.costs.family import SwitchingCost
+from nacre.learning.progress import Agenda, Tick
+from nacre.learning.proposals import Candidate
+from nacre.learning.run import CLONED_ROWS, Learned, learn
+from nacre.log import Log
+from nacre.policies.cloning import N_STRETCHES, CloneConfig
+from nacre.policies.opening import find_start
+from nacre.policies.policy import Policy
+
+COPYING = "copying the old policy"
+
+
+@dataclass(frozen=True)
+class School:
+    """Net Actor-Critic with every behaviour weight, from the same start.
+
+    Args:
+        log: Episodes that nobody judges by.
+        old_policy: The policy in force.
+        cost: The price of leaving it.
+        start: (N, …) states that the next episode starts from.
+        config: How advice is found.
+        seed: Everything random follows from it.
+        agenda: Hears of every epoch.
+    """
+
+    log: Log
+    old_policy: Policy
+    cost: SwitchingCost
+    start: np.ndarray
+    config: AdviceConfig
+    seed: int
+    agenda: Agenda
+
+    def find_first(self) -> Policy | None:
+        """What learning starts from.
+
+        The same whether the policy came as weights, as a file that can be asked, or as columns.
+        """
+        config = self.config
+        if not (config.learner.actor.warm_start and config.behaviour_weights):
+            return None
+
+        def copied(done: int, total: int) -> None:
+            epoch = done * N_STRETCHES // total - 1
+            self.agenda(Tick(COPYING, epoch, N_STRETCHES, total // N_STRETCHES))
+
+        first = find_start(
+            self.old_policy,
+            self.log.observations[:CLONED_ROWS],
+            jax.random.key(self.seed),
+            CloneConfig(on_steps=copied),
+        )
+        self.agenda.finish(COPYING)
+        return first
+
+    def learn(self, index: int, first: Policy | None) -> Learned:
+        """What is found with one of the behaviour weights."""
+        config = self.config
+        weight = config.behaviour_weights[index]
+        stage = f"learning {name_learned(weight)}"
+        actor = dataclasses.replace(config.learner.actor, behaviour_weight=weight)
+        learned = learn(
+            self.log,
+            self.old_policy,
+            self.cost,
+            self.start,
+            dataclasses.replace(config.learner, actor=actor),
+            old_value=float(np.mean(self.log.returns(config.learner.discount))),
+            first=first,
+            seed=self.seed + index,
+            reporter=lambda tick: self.agenda(dataclasses.replace(tick, stage=stage)),
+        )
+        if not learned.complete:
+            raise KeyboardInterrupt
+        self.agenda.finish(stage)
+        return learned
+
+
+def name_learned(weight: float) -> str:
+    """What the candidate of a behaviour weight is called."""
+    return f"learned-{weight:g}"
+
+
+def propose(weight: float, learned: Learned) -> Candidate | None:
+    """What was learned, unless it broke down on the way."""
+    if not learned.healthy:
+        return None
+    origin = f"Net Actor-Critic with behaviour weight {weight:g}"
+    return Candidate(name_learned(weight), learned.policy, origin)
