@@ -132,6 +132,16 @@ def test_the_live_bar_shows_stages_counts_and_rates() -> None:
     assert "0:00:03" in second
 
 
+def test_the_live_bar_knows_a_time_left_after_the_first_epoch() -> None:
+    clock = Clock()
+    console = Console(record=True, file=io.StringIO(), force_terminal=True, width=120)
+    with LiveBar(console, clock=clock) as bar:
+        run(bar, clock, 1, 50.0)
+    drawn = console.export_text().rpartition("learning")[2]
+    assert "updates/s" not in drawn
+    assert "0:03:20 left" in drawn
+
+
 def test_the_live_bar_shows_a_sign_of_life_between_stages() -> None:
     console = Console(record=True, file=io.StringIO(), force_terminal=True, width=120)
     with LiveBar(console) as bar:

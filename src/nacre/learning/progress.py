@@ -148,7 +148,7 @@ class LiveBar:
             get_time=clock,
         )
         self._clock = clock
-        self._began = clock()
+        self._began = self._heard = clock()
         self._rates = _Rates(clock)
         self._tasks: dict[str, TaskID] = {}
         self._whole: TaskID | None = None
@@ -193,13 +193,16 @@ class LiveBar:
         if speed is not None:
             texts.append(f"{speed.updates_per_second:.0f} updates/s")
         done = tick.epoch + 1
+        # All that is known after the first epoch is how long that took, with compilation.
+        first_left = (now - self._heard) * (tick.epochs - done)
         self._progress.update(
             self._tasks[tick.stage],
             completed=done,
             done=f"{done}/{tick.epochs}",
             text="  ".join(texts),
-            ends=None if speed is None else now + speed.seconds_left,
+            ends=now + (first_left if speed is None else speed.seconds_left),
         )
+        self._heard = now
         if done == tick.epochs and self._whole is None:
             self._begin_pause()
 
