@@ -37,14 +37,15 @@ class AdviceConfig:
         spread_scale: The critics' resampled spread is multiplied by this; calibrated, frozen. Large
             networks that saw the same log err together by more than resampling shows.
         doubt_share: How far from the mean of the critics to the worst of them (the minimum at every
-            step) a gain still has to be one, for candidates that the log supports; all the way for
-            the others. Calibrated, frozen. On a narrow log critics agree and are wrong, but their
-            worst is far away.
+            step) a gain still has to be one, for candidates that were searched for and that the
+            log supports; all the way for those it does not support. Calibrated, frozen. On a narrow
+            log critics agree and are wrong where learning looked for it, but their worst is far
+            away.
     """
 
     learner: LearnerConfig = field(default_factory=lambda: _default_learner())
     behaviour_weights: tuple[float, ...] = (0.01, 0.1)
-    calm_factors: tuple[float, ...] = (0.3,)
+    calm_factors: tuple[float, ...] = (0.1,)
     learning_share: float = 0.5
     judges: EvaluationConfig = field(default_factory=lambda: _default_judges())
     confidence: float = 0.95
@@ -102,7 +103,12 @@ def _suggest_few(discount: float) -> AdviceConfig:
         learner.evaluation, critics=critics, epochs=2, prefit_steps=1000, bootstrap=True
     )
     return AdviceConfig(
-        learner, behaviour_weights=(0.03, 0.3), judges=judges, spread_scale=1.0, doubt_share=0.0
+        learner,
+        behaviour_weights=(0.03, 0.3),
+        calm_factors=(0.3,),
+        judges=judges,
+        spread_scale=1.0,
+        doubt_share=0.0,
     )
 
 
@@ -133,7 +139,12 @@ def _suggest_tables(discount: float) -> AdviceConfig:
         bootstrap=True,
     )
     return AdviceConfig(
-        learner, behaviour_weights=(0.02, 0.3), judges=judges, spread_scale=1.0, doubt_share=0.0
+        learner,
+        behaviour_weights=(0.02, 0.3),
+        calm_factors=(0.3,),
+        judges=judges,
+        spread_scale=1.0,
+        doubt_share=0.0,
     )
 
 

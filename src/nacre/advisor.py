@@ -161,7 +161,10 @@ def _calm(old_policy: Policy, config: AdviceConfig) -> list[Candidate]:
         if calmer is not None:
             found.append(
                 Candidate(
-                    f"calm-{factor:g}", calmer, f"the old policy with {factor:g} of its noise"
+                    f"calm-{factor:g}",
+                    calmer,
+                    f"the old policy with {factor:g} of its noise",
+                    searched=False,
                 )
             )
     return found

@@ -153,7 +153,7 @@ class Court:
             max(doubt, missed),
             scale=self.config.spread_scale,
         )
-        share = self.config.doubt_share if support.supported else 1.0
+        share = self._find_share(candidate, supported=support.supported)
         gain, worst, notes = self._doubt(candidate, gain, new, old, share)
         healthy = healthy and (worst is None or worst.healthy)
         if second is not None and missed > 0:
@@ -174,6 +174,12 @@ class Court:
             worst,
             share,
         )
+
+    def _find_share(self, candidate: Candidate, *, supported: bool) -> float:
+        """How far towards the worst of the critics the gain of a candidate has to be one."""
+        if not supported:
+            return 1.0
+        return self.config.doubt_share if candidate.searched else 0.0
 
     def _doubt(
         self, candidate: Candidate, gain: Gain, new: Evaluation, old: Evaluation, share: float

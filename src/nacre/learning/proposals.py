@@ -17,11 +17,20 @@ LEAST_LOG_STD = -40.0
 
 @dataclass(frozen=True)
 class Candidate:
-    """A policy that could replace the old one, and where it comes from."""
+    """A policy that could replace the old one, and where it comes from.
+
+    Args:
+        name: What it is called.
+        policy: What it does.
+        origin: How it came about, for people.
+        searched: Whether it was found among many, as learning does: who searches finds the critics'
+            errors too. False for what was settled before anybody looked at the log.
+    """
 
     name: str
     policy: Policy
     origin: str
+    searched: bool = True
 
 
 def calm_policy(policy: Policy, factor: float) -> Policy | None:
