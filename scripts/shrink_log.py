@@ -20,7 +20,7 @@ from nacre.experiments.pages import import_matplotlib
 from nacre.experiments.records import read_lines
 from nacre.experiments.run import published_cost
 from nacre.experiments.shared import Shared, Truth, make_old_policy
-from nacre.experiments.tables import TABLES
+from nacre.experiments.tables import find_row
 from nacre.log import Log
 from nacre.versions import find_commit, find_versions
 from nacre.worlds.simulators import find_world
@@ -41,7 +41,7 @@ def shorten(log: Log, transitions: int, seed: int) -> Log:
 
 def run(name: str, transitions: int, seed: int, shared: Shared) -> dict[str, Any]:
     """Advice on a part of the log, and the truth about its candidate."""
-    row = next(row for rows in TABLES.values() for row in rows if row.name == name)
+    row = find_row(name)
     whole = shared.log(WHOLE)
     log = whole if transitions >= WHOLE else shorten(whole, transitions, seed)
     advice = advise(
@@ -152,7 +152,7 @@ def main() -> None:
     done = {(line["row"], line["transitions"], line["seed"]) for line in lines}
     options.out.parent.mkdir(parents=True, exist_ok=True)
     for name in options.rows.split(","):
-        row = next(row for rows in TABLES.values() for row in rows if row.name == name)
+        row = find_row(name)
         world = find_world(row.world)
         old = make_old_policy(row, world, options.old_policies, options.seed)
         shared = Shared(options.cache / f"{name}-{options.seed}", world, old, options.seed)

@@ -20,7 +20,7 @@ from nacre.experiments.pages import import_matplotlib
 from nacre.experiments.records import read_lines
 from nacre.experiments.run import published_cost
 from nacre.experiments.shared import make_old_policy
-from nacre.experiments.tables import TABLES, Row
+from nacre.experiments.tables import Row, find_row
 from nacre.learning import EpochRecord, LearnerConfig, learn
 from nacre.log import Log, read_log, write_log
 from nacre.policies.policy import Policy
@@ -77,7 +77,7 @@ def vary(name: str) -> LearnerConfig:
 def prepare(name: str, seed: int, cache: Path) -> tuple[Row, World, Policy, Log]:
     """World, old policy and log of a run; the log is kept in the cache."""
     row_name, size = WORLDS[name]
-    row = next(row for rows in TABLES.values() for row in rows if row.name == row_name)
+    row = find_row(row_name)
     world = find_world(row.world)
     old = make_old_policy(row, world, Path("../shared/paper_policies"), seed)
     path = cache / f"{row_name}-{size}-{seed}" / "log.npz"

@@ -166,3 +166,12 @@ def find_rows(table: str, names: Sequence[str] = ()) -> list[Row]:
             raise InputError(f"table {table} has no row {name!r}; it has {known}")
         found += [row for row in matching if row not in found]
     return found
+
+
+def find_row(name: str) -> Row:
+    """The row of this name, in whichever table it is."""
+    for rows in TABLES.values():
+        for row in rows:
+            if row.name == name:
+                return row
+    raise InputError(f"no table has a row {name!r}")
