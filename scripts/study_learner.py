@@ -1,4 +1,4 @@
-"""What helps the learner: variants of the default on tuning seeds, with true values as they learn.
+"""What helps the learner: variants of one base on tuning seeds, with true values as they learn.
 
 One JSON line a run (world, variant, seed), so that it can be stopped and gone on with; --table
 and --figure give what docs/learner.md shows.
@@ -35,7 +35,7 @@ WORLDS = {
     "traffic": ("sumo-cl5-ct0.1-suboptimal", 30_000),
 }
 CHANGES: dict[str, dict[str, dict[str, Any]]] = {
-    "default": {},
+    "base": {},
     "128 units": {"critics": {"hidden": (128, 128)}},
     "minimum of the critics": {"critics": {"backup": "min"}, "actor": {"combine": "min"}},
     "2 critics": {"critics": {"n_critics": 2}},
@@ -62,14 +62,14 @@ STEPS = 700
 
 
 def vary(name: str) -> LearnerConfig:
-    """The learner of large logs with the changes of a variant."""
+    """The learner of large logs, its critics averaged, with the changes of a variant."""
     config, changes = AdviceConfig().learner, CHANGES[name]
+    critics = {"backup": "mean", **changes.get("critics", {})}
+    actor = {"combine": "mean", "behaviour_weight": BEHAVIOUR, **changes.get("actor", {})}
     return dataclasses.replace(
         config,
-        critics=dataclasses.replace(config.critics, **changes.get("critics", {})),
-        actor=dataclasses.replace(
-            config.actor, **{"behaviour_weight": BEHAVIOUR, **changes.get("actor", {})}
-        ),
+        critics=dataclasses.replace(config.critics, **critics),
+        actor=dataclasses.replace(config.actor, **actor),
         **{"epochs": EPOCHS, "stopping": None, **changes.get("learner", {})},
     )
 
@@ -187,7 +187,7 @@ def draw(lines: list[dict[str, Any]], path: Path) -> None:
     for axes, world in zip(all_axes[0], worlds, strict=True):
         for line in (line for line in lines if line["world"] == world):
             values = [look["true"] - look["cost"] for look in line["looks"]]
-            colour = "#d55e00" if line["variant"] == "default" else "#0072b2"
+            colour = "#d55e00" if line["variant"] == "base" else "#0072b2"
             height = [variants.index(line["variant"])] * len(values)
             axes.plot(values, height, color=colour, lw=1)
             axes.scatter(values[:-1], height[:-1], s=22, facecolors="white", edgecolors=colour)

@@ -215,6 +215,21 @@ def test_every_candidate_is_assessed() -> None:
     assert alone["learned-0.02"] == by_name["learned-0.02"].gain.mean
 
 
+def test_a_frontier_moves_less_mass_where_learning_thought_it_dear() -> None:
+    config = dataclasses.replace(CONFIG, cost_factors=(1.0, 1000.0))
+    by_name = {one.candidate.name: one for one in ask(CHEAP, config=config).assessments}
+    near, far = by_name["learned-0.02-cost1000"], by_name["learned-0.02"]
+    assert near.cost.learning_mass < 0.5 * far.cost.learning_mass
+    assert near.value.mean < far.value.mean
+    assert near.candidate.origin == (
+        "Net Actor-Critic with behaviour weight 0.02, as if the switch cost 1000 times as much"
+    )
+    # Both pay today's price, and the frontier does not change who was there before.
+    assert near.cost.total == pytest.approx(CHEAP * near.cost.learning_mass, rel=1e-3)
+    alone = {one.candidate.name: one.gain.mean for one in found(CHEAP).assessments}
+    assert alone["learned-0.02"] == far.gain.mean
+
+
 def test_what_the_log_does_not_hold_is_judged_by_the_worst_critic() -> None:
     """An action that the old policy never takes."""
     shy = np.array([[0.999, 0.001], [0.999, 0.001]])
@@ -553,6 +568,10 @@ BAD: list[tuple[dict[str, Any], str]] = [
         "behaviour_weights = (0.1, -1.0): must be finite and not negative",
     ),
     (
+        {"cost_factors": (1.0, 2.0, 2.0)},
+        "cost_factors = (1.0, 2.0, 2.0): must be finite, not negative and different",
+    ),
+    (
         {"behaviour_weights": (math.nan,)},
         "behaviour_weights = (nan,): must be finite and not negative",
     ),
@@ -589,7 +608,7 @@ def test_suggestions_fit_the_log() -> None:
     small = suggest_config(vectors()[0])
     large = AdviceConfig()
     assert small.learner.critics == default().critics
-    assert large.learner.critics.backup == "mean"
+    assert large.learner.critics.hidden == (64, 64)
     assert isinstance(large.learner.stopping, Plateau)
     assert small.learner.epochs < large.learner.epochs
     for config in (tables, small, large):

@@ -83,7 +83,7 @@ def studied(variant: str, values: list[float], *, healthy: bool = True) -> dict[
 
 def test_the_study_of_the_learner_as_a_table_and_as_a_picture(tmp_path: Path) -> None:
     lines = [
-        studied("default", [101.0, 111.0]),
+        studied("base", [101.0, 111.0]),
         studied("2 critics", [51.0, 31.0]),
         studied("2 critics", [61.0], healthy=False),
     ]
@@ -91,7 +91,7 @@ def test_the_study_of_the_learner_as_a_table_and_as_a_picture(tmp_path: Path) ->
         "| variant | hopper |",
         "| --- | --- |",
         "| *old policy* | 12 |",
-        "| default | 100 → 110 |",
+        "| base | 100 → 110 |",
         "| 2 critics | 55 (1 of 2 broke down) |",
     ]
     study_learner.draw(lines, tmp_path / "study.svg")
@@ -99,10 +99,10 @@ def test_the_study_of_the_learner_as_a_table_and_as_a_picture(tmp_path: Path) ->
 
 
 def test_variants_change_what_they_say() -> None:
-    base = study_learner.vary("default")
+    base = study_learner.vary("base")
     assert base.stopping is None
     for name in study_learner.CHANGES:
-        assert (study_learner.vary(name) == base) is (name == "default"), name
+        assert (study_learner.vary(name) == base) is (name == "base"), name
 
 
 def shrunk(transitions: int, verdict: str, low: float | None) -> dict[str, Any]:

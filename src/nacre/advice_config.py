@@ -22,6 +22,28 @@ SMALL_LOG = 100_000
 
 
 @dataclass(frozen=True)
+class Lesson:
+    """What one learned candidate is taught."""
+
+    behaviour_weight: float
+    cost_factor: float = 1.0
+
+    @property
+    def name(self) -> str:
+        """What the candidate is called."""
+        name = f"learned-{self.behaviour_weight:g}"
+        return name if self.cost_factor == 1.0 else f"{name}-cost{self.cost_factor:g}"
+
+    @property
+    def origin(self) -> str:
+        """How the candidate came about, for people."""
+        text = f"Net Actor-Critic with behaviour weight {self.behaviour_weight:g}"
+        if self.cost_factor == 1.0:
+            return text
+        return f"{text}, as if the switch cost {self.cost_factor:g} times as much"
+
+
+@dataclass(frozen=True)
 class AdviceConfig:
     """How advice is found.
 
@@ -29,6 +51,8 @@ class AdviceConfig:
         learner: Net Actor-Critic, for the learned candidates.
         behaviour_weights: One learned candidate for each: how strongly it is held to the old
             policy's actions.
+        cost_factors: Candidates are learned as if the switch cost each of these times as much: more
+            of them make a frontier of value against moved mass, for other prices than today's.
         calm_factors: The old policy with its noise times each of these is a candidate too.
         learning_share: Share of the episodes that candidates are learned from; the others judge.
         judges: Fresh critics that judge old and new policy on the held-out episodes.
@@ -45,6 +69,7 @@ class AdviceConfig:
 
     learner: LearnerConfig = field(default_factory=lambda: _default_learner())
     behaviour_weights: tuple[float, ...] = (0.01, 0.1)
+    cost_factors: tuple[float, ...] = (1.0,)
     calm_factors: tuple[float, ...] = (0.1,)
     learning_share: float = 0.5
     judges: EvaluationConfig = field(default_factory=lambda: _default_judges())
@@ -67,6 +92,9 @@ class AdviceConfig:
             problems.append(
                 f"behaviour_weights = {self.behaviour_weights}: must be finite and not negative"
             )
+        factors = self.cost_factors
+        if any(not 0 <= factor < math.inf for factor in factors) or len({*factors}) < len(factors):
+            problems.append(f"cost_factors = {factors}: must be finite, not negative and different")
         if any(not 0 < factor < 1 for factor in self.calm_factors):
             problems.append(f"calm_factors = {self.calm_factors}: must lie between 0 and 1")
         if not 0 < self.spread_scale < math.inf:
@@ -80,6 +108,15 @@ class AdviceConfig:
             )
         if problems:
             raise InputError(problems)
+
+    @property
+    def lessons(self) -> tuple[Lesson, ...]:
+        """One for each learned candidate."""
+        return tuple(
+            Lesson(weight, factor)
+            for factor in self.cost_factors
+            for weight in self.behaviour_weights
+        )
 
     def as_json(self) -> dict[str, Any]:
         """All values as plain data, for records."""

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import ArrayLike
 
 from nacre.advice import Advice, Estimate, StartVerdict
-from nacre.advice_config import AdviceConfig, suggest_config
+from nacre.advice_config import AdviceConfig, Lesson, suggest_config
 from nacre.costs.description import describe_cost
 from nacre.costs.family import SwitchingCost, check_same_spaces
 from nacre.court import Court, Judged
@@ -27,7 +27,7 @@ from nacre.log import Log
 from nacre.policies.files import fingerprint
 from nacre.policies.policy import Policy
 from nacre.report import Evidence, examine_change
-from nacre.school import COPYING, School, name_learned, propose
+from nacre.school import COPYING, School
 from nacre.versions import find_versions
 
 EXAMINING = "examining the log"
@@ -175,7 +175,7 @@ def _plan_work(config: AdviceConfig, brought: Sequence[Candidate]) -> dict[str, 
     learner, judges = config.learner, config.judges
     learning = learner.prefit_steps + learner.epochs * learner.steps_per_epoch
     judging = judges.epochs * judges.steps_per_epoch
-    names = [name_learned(weight) for weight in config.behaviour_weights]
+    names = [lesson.name for lesson in config.lessons]
     stages = ["judging"] if config.doubt_share == 0 else ["judging", "doubting"]
     return {
         EXAMINING: 0.1 * judging,
@@ -195,7 +195,7 @@ class Heard(NamedTuple):
 
     old: Evaluation
     old_value: Estimate
-    learned: dict[float, Learned]
+    learned: dict[str, Learned]
     judged: list[Judged]
 
 
@@ -220,20 +220,23 @@ def _hear_all(
         agenda.finish(f"judging {candidate.name}", f"doubting {candidate.name}")
         return found
 
-    def assess_learned(weight: float) -> Judged | None:
-        candidate = propose(weight, learning[weight].result())
-        return None if candidate is None else assess(candidate)
+    def assess_learned(lesson: Lesson) -> Judged | None:
+        learned = learning[lesson].result()
+        # Who broke down on the way is not proposed.
+        if not learned.healthy:
+            return None
+        return assess(Candidate(lesson.name, learned.policy, lesson.origin))
 
     with open_threads(agenda.stop) as pool:
         # In this order nothing waits for what comes after it.
         hearing = pool.submit(hear_old)
         first = pool.submit(school.find_first)
         learning = {
-            weight: pool.submit(lambda index: school.learn(index, first.result()), index)
-            for index, weight in enumerate(school.config.behaviour_weights)
+            lesson: pool.submit(lambda lesson: school.learn(lesson, first.result()), lesson)
+            for lesson in school.config.lessons
         }
         assessing = [pool.submit(assess, candidate) for candidate in brought]
-        assessing += [pool.submit(assess_learned, weight) for weight in learning]
+        assessing += [pool.submit(assess_learned, lesson) for lesson in learning]
         wait_for_all([hearing, first, *learning.values(), *assessing])
         judged = [one.result() for one in assessing]
         if not any(judged):
@@ -241,7 +244,7 @@ def _hear_all(
                 assess(Candidate("unchanged", old_policy, "the old policy; nothing else was found"))
             ]
     old, old_value, _ = hearing.result()
-    learned = {weight: one.result() for weight, one in learning.items()}
+    learned = {lesson.name: one.result() for lesson, one in learning.items()}
     return Heard(old, old_value, learned, [one for one in judged if one is not None])
 
 
@@ -275,7 +278,7 @@ def _gather(
     cost: SwitchingCost,
     log: Log,
     behaviour: Behaviour,
-    learned: dict[float, Learned],
+    learned: dict[str, Learned],
 ) -> Evidence:
     """The arrays behind the decision, for the page."""
     new_policy = chosen.assessment.candidate.policy
@@ -294,7 +297,7 @@ def _gather(
     return Evidence(
         returns=np.asarray(log.returns(court.config.learner.discount), float)[behaviour.own],
         old_members=old.per_critic,
-        curve_names=tuple(name_learned(weight) for weight in learned),
+        curve_names=tuple(learned),
         curves=curves,
         stop_reasons=tuple(one.stop_reason for one in learned.values()),
         **change.as_fields(),

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 import jax
 import numpy as np
 
-from nacre.advice_config import AdviceConfig
+from nacre.advice_config import AdviceConfig, Lesson
 from nacre.costs.family import SwitchingCost
 from nacre.learning.progress import Agenda, Tick
-from nacre.learning.proposals import Candidate
 from nacre.learning.run import CLONED_ROWS, Learned, learn
 from nacre.log import Log
 from nacre.policies.cloning import N_STRETCHES, CloneConfig
@@ -23,7 +22,7 @@ COPYING = "copying the old policy"
 
 @dataclass(frozen=True)
 class School:
-    """Net Actor-Critic with every behaviour weight, from the same start.
+    """Net Actor-Critic in several configurations, from the same start.
 
     Args:
         log: Episodes that nobody judges by.
@@ -49,7 +48,7 @@ class School:
         The same whether the policy came as weights, as a file that can be asked, or as columns.
         """
         config = self.config
-        if not (config.learner.actor.warm_start and config.behaviour_weights):
+        if not (config.learner.actor.warm_start and config.lessons):
             return None
 
         def copied(done: int, total: int) -> None:
@@ -65,37 +64,24 @@ class School:
         self.agenda.finish(COPYING)
         return first
 
-    def learn(self, index: int, first: Policy | None) -> Learned:
-        """What is found with one of the behaviour weights."""
-        config = self.config
-        weight = config.behaviour_weights[index]
-        stage = f"learning {name_learned(weight)}"
-        actor = dataclasses.replace(config.learner.actor, behaviour_weight=weight)
+    def learn(self, lesson: Lesson, first: Policy | None) -> Learned:
+        """What is found by one of the configuration's lessons."""
+        config, stage = self.config, f"learning {lesson.name}"
+        actor = dataclasses.replace(config.learner.actor, behaviour_weight=lesson.behaviour_weight)
+        cost = self.cost
+        learning, transaction = (lesson.cost_factor * price for price in cost.prices)
         learned = learn(
             self.log,
             self.old_policy,
-            self.cost,
+            dataclasses.replace(cost, learning_weight=learning, transaction_weight=transaction),
             self.start,
             dataclasses.replace(config.learner, actor=actor),
             old_value=float(np.mean(self.log.returns(config.learner.discount))),
             first=first,
-            seed=self.seed + index,
+            seed=self.seed + config.lessons.index(lesson),
             reporter=lambda tick: self.agenda(dataclasses.replace(tick, stage=stage)),
         )
         if not learned.complete:
             raise KeyboardInterrupt
         self.agenda.finish(stage)
         return learned
-
-
-def name_learned(weight: float) -> str:
-    """What the candidate of a behaviour weight is called."""
-    return f"learned-{weight:g}"
-
-
-def propose(weight: float, learned: Learned) -> Candidate | None:
-    """What was learned, unless it broke down on the way."""
-    if not learned.healthy:
-        return None
-    origin = f"Net Actor-Critic with behaviour weight {weight:g}"
-    return Candidate(name_learned(weight), learned.policy, origin)

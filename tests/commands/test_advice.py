@@ -66,7 +66,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 def test_options_reach_the_advisor(invoke: Invoke, asked: dict[str, Any]) -> None:
     Path("start.csv").write_text("1,2\n3,4\n")
     options = ("--start", "start.csv", "--confidence", "0.8", "--rule", "paper")
-    brought = ("--candidate", CART / "new.safetensors")
+    brought = ("--candidate", CART / "new.safetensors", "--frontier", "1", "--frontier", "5")
     outcome = invoke(*ADVISE, *options, *brought, "--discount", "0.9", "--seed", "3", "-q")
     assert outcome == (0, "keep\n", "")
     np.testing.assert_array_equal(asked["start"], [[1.0, 2.0], [3.0, 4.0]])
@@ -74,6 +74,7 @@ def test_options_reach_the_advisor(invoke: Invoke, asked: dict[str, Any]) -> Non
     assert (config.confidence, config.rule, config.learner.discount) == (0.8, "paper", 0.9)
     assert [candidate.name for candidate in asked["candidates"]] == ["new"]
     assert asked["seed"] == 3
+    assert config.cost_factors == (1.0, 5.0)
 
 
 def test_without_a_start_it_is_the_log_s_own(invoke: Invoke, asked: dict[str, Any]) -> None:

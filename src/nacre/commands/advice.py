@@ -51,6 +51,10 @@ def advise(
     candidate: Annotated[
         list[Path] | None, typer.Option("--candidate", help="A policy of yours to judge as well.")
     ] = None,
+    frontier: Annotated[
+        list[float] | None,
+        typer.Option("--frontier", help="Learn too as if the switch cost so many times as much."),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", help="Folder for the page, the record and the policy.")
     ] = None,
@@ -100,6 +104,7 @@ def advise(
         proposed, _ = read_policy_aloud(path, data, seed=seed, quiet=quiet)
         brought.append(Candidate(path.stem, proposed, f"brought as {path.name}"))
     settings: dict[str, Any] = {"confidence": confidence, "rule": rule}
+    settings["cost_factors"] = (1.0, *(factor for factor in frontier or () if factor != 1.0))
     config = dataclasses.replace(suggest_config(data, discount), **settings)
     rows = None if start is None else read_start(start, old.signature)
     _check_folder(out)
