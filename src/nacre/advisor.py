@@ -229,8 +229,8 @@ def _hear_all(
 
     with open_threads(agenda.stop) as pool:
         # In this order nothing waits for what comes after it.
-        hearing = pool.submit(hear_old)
         first = pool.submit(school.find_first)
+        hearing = pool.submit(hear_old)
         learning = {
             lesson: pool.submit(lambda lesson: school.learn(lesson, first.result()), lesson)
             for lesson in school.config.lessons

@@ -35,7 +35,7 @@ from nacre.evaluation.fitted import (
 from nacre.evaluation.returns import value_from_returns
 from nacre.evaluation.second_opinion import SecondOpinion, weigh_episodes
 from nacre.evaluation.support import examine_support
-from nacre.learning.progress import Reporter, Tick
+from nacre.learning.progress import Agenda, Tick
 from nacre.learning.proposals import Candidate
 from nacre.log import Log
 from nacre.policies.policy import Policy, Signature
@@ -73,7 +73,7 @@ class Court:
     start: NDArray[np.generic]
     config: AdviceConfig
     seed: int
-    report: Reporter
+    report: Agenda
     uncertainty: float = 0.0
     _prepared: dict[Signature, Preparation] = field(default_factory=dict, repr=False)
 
@@ -81,6 +81,8 @@ class Court:
         self, policy: Policy, stage: str, config: EvaluationConfig | None = None
     ) -> Evaluation:
         """What fresh critics say of a policy."""
+        config = config or self.config.judges
+        self.report.begin(stage, config.epochs)
 
         def heard(epoch: EpochReport) -> None:
             self.report(
@@ -91,7 +93,7 @@ class Court:
             policy,
             self.log,
             self.start,
-            config or self.config.judges,
+            config,
             discount=self.config.learner.discount,
             seed=self.seed,
             prepared=self._prepare(policy),

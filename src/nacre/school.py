@@ -68,6 +68,7 @@ class School:
         """What is found by one of the configuration's lessons."""
         config, stage = self.config, f"learning {lesson.name}"
         actor = dataclasses.replace(config.learner.actor, behaviour_weight=lesson.behaviour_weight)
+        self.agenda.begin(stage, config.learner.epochs)
         cost = self.cost
         learning, transaction = (lesson.cost_factor * price for price in cost.prices)
         learned = learn(

@@ -205,6 +205,23 @@ def test_an_agenda_tells_how_much_of_everything_is_done() -> None:
     assert Agenda(heard.append, {}).share == 1.0
 
 
+def test_a_stage_that_begins_is_shown_and_no_line_is_written() -> None:
+    clock, stream = Clock(), io.StringIO()
+    console = Console(record=True, file=io.StringIO(), force_terminal=True, width=120)
+    with LiveBar(console, clock=clock) as bar:
+        agenda = Agenda(bar, {"learning": 1.0})
+        agenda.begin("learning", 4)
+        (task,) = bar._progress.tasks
+        assert (task.fields["done"], task.fields["ends"]) == ("0/4", None)
+        clock.now += 5.0
+        agenda(tick(0, epochs=4))
+        clock.now += 1.0
+        agenda(tick(1, epochs=4))
+        assert bar._progress.tasks[0].fields["ends"] == clock.now + 2.0
+    Agenda(PlainLines(stream, clock=clock), {"learning": 1.0}).begin("learning", 4)
+    assert stream.getvalue() == ""
+
+
 def test_a_stopped_agenda_ends_whoever_reports() -> None:
     heard: list[Tick] = []
     agenda = Agenda(heard.append, {"learning": 1.0})

@@ -25,7 +25,7 @@ class Tick:
 
     Args:
         stage: What is being done.
-        epoch: Number of the epoch, from 0.
+        epoch: Number of the epoch, from 0; -1 when the stage begins, where that is told.
         epochs: Largest number of epochs of the stage.
         steps: Updates in this epoch.
         loss: Mean loss of the critics; None where there are none.
@@ -87,6 +87,10 @@ class Agenda:
         done = sum(size * self._shares[stage] for stage, size in self._sizes.items())
         return done / total if total > 0 else 1.0
 
+    def begin(self, stage: str, epochs: int) -> None:
+        """Tell that a stage begins; its first epoch may be long in coming."""
+        self(Tick(stage, -1, epochs, 0))
+
     def finish(self, *stages: str) -> None:
         """Count stages as done that ended early or are not needed."""
         with self._lock:
@@ -115,6 +119,8 @@ class PlainLines:
 
     def __call__(self, tick: Tick) -> None:
         """Print the epoch unless one was printed just before; the last of a stage always is."""
+        if tick.epoch < 0:
+            return
         speed = self._rates.update(tick)
         now = self._clock()
         if now - self._last < self._interval and tick.epoch + 1 < tick.epochs:
@@ -177,7 +183,7 @@ class LiveBar:
 
     def __call__(self, tick: Tick) -> None:
         """Move the bars of the stage and of the whole."""
-        speed = self._rates.update(tick)
+        speed = None if tick.epoch < 0 else self._rates.update(tick)
         self._end_pause()
         now = self._clock()
         if tick.share:
@@ -200,7 +206,7 @@ class LiveBar:
             completed=done,
             done=f"{done}/{tick.epochs}",
             text="  ".join(texts),
-            ends=now + (first_left if speed is None else speed.seconds_left),
+            ends=None if done == 0 else now + (speed.seconds_left if speed else first_left),
         )
         self._heard = now
         if done == tick.epochs and self._whole is None:

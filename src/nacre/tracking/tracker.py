@@ -86,7 +86,8 @@ class Tracker:
 
     def _hear(self, tick: Tick) -> None:
         numbers = read_tick(tick)
-        self._tell(lambda place: place.log_numbers(numbers, tick.epoch + 1))
+        if numbers:
+            self._tell(lambda place: place.log_numbers(numbers, tick.epoch + 1))
 
     def _tell(self, act: Callable[[Place], None]) -> None:
         for place in list(self.places):
