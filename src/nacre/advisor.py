@@ -32,6 +32,8 @@ from nacre.versions import find_versions
 
 EXAMINING = "examining the log"
 JUDGING_OLD = "judging the old policy"
+COMPILING = 2500.0
+"""Updates of critics that could be done while a stage is compiled, about."""
 LEAST_EPISODES = 4
 MOST_STARTS = 100
 """Of more start states than this, no verdict is given for each."""
@@ -178,10 +180,10 @@ def _plan_work(config: AdviceConfig, brought: Sequence[Candidate]) -> dict[str, 
     names = [lesson.name for lesson in config.lessons]
     stages = ["judging"] if config.doubt_share == 0 else ["judging", "doubting"]
     return {
-        EXAMINING: 0.1 * judging,
-        COPYING: 0.3 * judging if names else 0.0,
-        JUDGING_OLD: judges.prefit_steps + 1.5 * judging,
-        **{f"learning {name}": 1.5 * learning for name in names},
+        EXAMINING: 0.4 * COMPILING,
+        COPYING: COMPILING if names else 0.0,
+        JUDGING_OLD: COMPILING + judges.prefit_steps + judging,
+        **{f"learning {name}": 0.5 * COMPILING + learning for name in names},
         **{
             f"{stage} {name}": float(judging)
             for name in [*(one.name for one in brought), *names]
