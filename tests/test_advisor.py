@@ -72,6 +72,7 @@ CONFIG = AdviceConfig(
         n_cost_states=16,
     ),
     behaviour_weights=(0.02,),
+    learned_noise=1.0,
     calm_factors=(0.3,),
     judges=JUDGES,
     spread_scale=1.0,
@@ -213,6 +214,18 @@ def test_every_candidate_is_assessed() -> None:
     # Bringing more does not change what is said of the others.
     alone = {one.candidate.name: one.gain.mean for one in found(CHEAP).assessments}
     assert alone["learned-0.02"] == by_name["learned-0.02"].gain.mean
+
+
+def test_what_is_learned_can_be_proposed_with_less_noise() -> None:
+    config = dataclasses.replace(CONFIG, learned_noise=0.5)
+    plain, calmer = found(CHEAP).assessments[-1], ask(CHEAP, config=config).assessments[-1]
+    assert calmer.candidate.origin == f"{plain.candidate.origin}, with 0.5 of its noise"
+    before, after = (one.candidate.policy.table for one in (plain, calmer))
+    squared = before**2
+    np.testing.assert_allclose(after, squared / squared.sum(axis=-1, keepdims=True), rtol=1e-4)
+    # Nothing else was learned.
+    alike = dataclasses.replace(CONFIG, learned_noise=1.0)
+    assert ask(CHEAP, config=alike).assessments[-1].gain.mean == plain.gain.mean
 
 
 def test_a_frontier_moves_less_mass_where_learning_thought_it_dear() -> None:
@@ -575,6 +588,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
         {"behaviour_weights": (math.nan,)},
         "behaviour_weights = (nan,): must be finite and not negative",
     ),
+    ({"learned_noise": 0.0}, "learned_noise = 0.0: must lie in (0, 1]"),
     ({"calm_factors": (1.0,)}, "calm_factors = (1.0,): must lie between 0 and 1"),
     ({"spread_scale": 0.0}, "spread_scale = 0.0: must be finite and positive"),
     ({"doubt_share": 1.1}, "doubt_share = 1.1: must lie in [0, 1)"),

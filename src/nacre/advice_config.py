@@ -53,6 +53,8 @@ class AdviceConfig:
             policy's actions.
         cost_factors: Candidates are learned as if the switch cost each of these times as much: more
             of them make a frontier of value against moved mass, for other prices than today's.
+        learned_noise: What is learned is proposed with its noise times this: noise that was good to
+            explore with, or that the behaviour term held on to, costs value afterwards.
         calm_factors: The old policy with its noise times each of these is a candidate too.
         learning_share: Share of the episodes that candidates are learned from; the others judge.
         judges: Fresh critics that judge old and new policy on the held-out episodes.
@@ -70,6 +72,7 @@ class AdviceConfig:
     learner: LearnerConfig = field(default_factory=lambda: _default_learner())
     behaviour_weights: tuple[float, ...] = (0.01, 0.1)
     cost_factors: tuple[float, ...] = (1.0,)
+    learned_noise: float = 0.5
     calm_factors: tuple[float, ...] = (0.1,)
     learning_share: float = 0.5
     judges: EvaluationConfig = field(default_factory=lambda: _default_judges())
@@ -95,6 +98,8 @@ class AdviceConfig:
         factors = self.cost_factors
         if any(not 0 <= factor < math.inf for factor in factors) or len({*factors}) < len(factors):
             problems.append(f"cost_factors = {factors}: must be finite, not negative and different")
+        if not 0 < self.learned_noise <= 1:
+            problems.append(f"learned_noise = {self.learned_noise}: must lie in (0, 1]")
         if any(not 0 < factor < 1 for factor in self.calm_factors):
             problems.append(f"calm_factors = {self.calm_factors}: must lie between 0 and 1")
         if not 0 < self.spread_scale < math.inf:
@@ -142,6 +147,7 @@ def _suggest_few(discount: float) -> AdviceConfig:
     return AdviceConfig(
         learner,
         behaviour_weights=(0.03, 0.3),
+        learned_noise=1.0,
         calm_factors=(0.3,),
         judges=judges,
         spread_scale=1.0,
@@ -178,6 +184,7 @@ def _suggest_tables(discount: float) -> AdviceConfig:
     return AdviceConfig(
         learner,
         behaviour_weights=(0.02, 0.3),
+        learned_noise=1.0,
         calm_factors=(0.3,),
         judges=judges,
         spread_scale=1.0,
@@ -188,12 +195,12 @@ def _suggest_tables(discount: float) -> AdviceConfig:
 def _default_learner() -> LearnerConfig:
     """Small critics, the minimum of the ensemble, fast targets: the most true value per second.
 
-    Learning ends where an epoch adds hardly anything, at the latest with the twelfth.
+    Learning ends where an epoch adds hardly anything, at the latest with the fourteenth.
     """
     learner = default()
     critics = dataclasses.replace(learner.critics, hidden=(64, 64), polyak=0.95)
     return dataclasses.replace(
-        learner, critics=critics, stopping=Plateau(), epochs=12, prefit_steps=1000
+        learner, critics=critics, stopping=Plateau(share=0.03), epochs=14, prefit_steps=1000
     )
 
 

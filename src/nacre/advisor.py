@@ -227,7 +227,7 @@ def _hear_all(
         # Who broke down on the way is not proposed.
         if not learned.healthy:
             return None
-        return assess(Candidate(lesson.name, learned.policy, lesson.origin))
+        return assess(school.propose(lesson, learned))
 
     with open_threads(agenda.stop) as pool:
         # In this order nothing waits for what comes after it.

@@ -11,6 +11,7 @@ import numpy as np
 from nacre.advice_config import AdviceConfig, Lesson
 from nacre.costs.family import SwitchingCost
 from nacre.learning.progress import Agenda, Tick
+from nacre.learning.proposals import Candidate, calm_policy
 from nacre.learning.run import CLONED_ROWS, Learned, learn
 from nacre.log import Log
 from nacre.policies.cloning import N_STRETCHES, CloneConfig
@@ -86,3 +87,11 @@ class School:
             raise KeyboardInterrupt
         self.agenda.finish(stage)
         return learned
+
+    def propose(self, lesson: Lesson, learned: Learned) -> Candidate:
+        """What was learned, as a candidate."""
+        policy, origin, share = learned.policy, lesson.origin, self.config.learned_noise
+        calmer = None if share == 1.0 else calm_policy(policy, share)
+        if calmer is not None:
+            policy, origin = calmer, f"{origin}, with {share:g} of its noise"
+        return Candidate(lesson.name, policy, origin)
