@@ -22,6 +22,7 @@ from nacre.experiments.run import published_cost
 from nacre.experiments.shared import make_old_policy
 from nacre.experiments.tables import Row, find_row
 from nacre.learning import EpochRecord, LearnerConfig, learn
+from nacre.learning.proposals import calm_policy
 from nacre.log import Log, read_log, write_log
 from nacre.policies.policy import Policy
 from nacre.versions import find_commit, find_versions
@@ -53,7 +54,11 @@ CHANGES: dict[str, dict[str, dict[str, Any]]] = {
     "clipped gradients": {"critics": {"max_gradient_norm": 1.0}},
     "actor at the start": {"actor": {"states": "start"}},
     "4 actions a state": {"actor": {"n_log_action_samples": 4}},
+    "half the noise": {},
+    "minimum, half the noise": {"critics": {"backup": "min"}, "actor": {"combine": "min"}},
 }
+NOISE = {"half the noise": 0.5, "minimum, half the noise": 0.5}
+"""What is learned is looked at with its noise times this."""
 BEHAVIOUR = 0.01
 EPOCHS = 4
 LOOKS = 2
@@ -102,6 +107,8 @@ def study(name: str, variant: str, seed: int, cache: Path) -> dict[str, Any]:
         seconds.append(epoch.seconds)
         if (epoch.epoch + 1) % LOOKS:
             return
+        if variant in NOISE:
+            policy = calm_policy(policy, NOISE[variant]) or policy
         truth = simulate_value(world, policy, n_episodes=EPISODES, n_steps=STEPS, seed=5)
         looks.append(
             {
