@@ -55,9 +55,9 @@ CHANGES: dict[str, dict[str, dict[str, Any]]] = {
     "actor at the start": {"actor": {"states": "start"}},
     "4 actions a state": {"actor": {"n_log_action_samples": 4}},
     "half the noise": {},
-    "minimum, half the noise": {"critics": {"backup": "min"}, "actor": {"combine": "min"}},
+    "minimum and half the noise": {"critics": {"backup": "min"}, "actor": {"combine": "min"}},
 }
-NOISE = {"half the noise": 0.5, "minimum, half the noise": 0.5}
+NOISE = {"half the noise": 0.5, "minimum and half the noise": 0.5}
 """What is learned is looked at with its noise times this."""
 BEHAVIOUR = 0.01
 EPOCHS = 4
