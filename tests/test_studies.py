@@ -14,6 +14,7 @@ sys.path.insert(0, str(ROOT / "scripts"))
 try:
     import shrink_log
     import study_learner
+    import time_decision
     import write_tables
 finally:
     sys.path.pop(0)
@@ -124,3 +125,24 @@ def test_a_shrinking_log_as_a_table_and_as_a_picture(tmp_path: Path) -> None:
     ]
     shrink_log.draw(lines, tmp_path / "shrinking.svg")
     assert "transitions in the log" in (tmp_path / "shrinking.svg").read_text()
+
+
+def timed(seconds: float, decision: str, gain: float) -> dict[str, Any]:
+    improvement = {"estimated": 0.0, "true": gain, "standard_error": 0.4}
+    return {"seconds": seconds, "decision": decision, "improvement": improvement}
+
+
+def test_times_of_decisions_become_a_table() -> None:
+    line = {
+        "row": "hopper-suboptimal",
+        "seed": 100,
+        "default": timed(100.0, "switch", 101.26),
+        "paper": timed(250.0, "switch", 99.0),
+        "ratio": 2.5,
+    }
+    assert time_decision.write_table([line]).splitlines()[2:] == [
+        "| hopper-suboptimal | 100 | `paper` | 250 s | switch | 99.0 ± 0.4 |",
+        "| hopper-suboptimal | 100 | `default` | 100 s | switch | 101.3 ± 0.4 |",
+        "",
+        "Times faster: 2.5.",
+    ]
