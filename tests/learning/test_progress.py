@@ -15,6 +15,7 @@ from nacre.learning.progress import (
     Reporter,
     Silent,
     Tick,
+    count_parts,
     open_reporter,
 )
 
@@ -244,8 +245,8 @@ def test_lines_and_bars_show_the_time_left_for_everything() -> None:
         # Nothing is heard for a while, as when loops are compiled; the time goes on.
         clock.now += 15.0
     assert stream.getvalue().splitlines() == [
-        "copying: epoch 1/1, 10% of all, about 90 s left",
-        "copying: epoch 1/1, 20% of all, about 80 s left",
+        "copying: 1/1, 10% of all, about 90 s left",
+        "copying: 1/1, 20% of all, about 80 s left",
     ]
     whole, stage = console.export_text().rpartition("everything")[2].rstrip().splitlines()
     assert "20%" in whole
@@ -277,4 +278,26 @@ def test_stages_at_the_same_time_have_paces_of_their_own() -> None:
         "",
         ", 10 updates/s, 4 s left",
         ", 10 updates/s, 4 s left",
+    ]
+
+
+def test_parts_are_counted_in_hundredths() -> None:
+    heard: list[Tick] = []
+    clock, stream = Clock(), io.StringIO()
+    lines = PlainLines(stream, interval=0.0, clock=clock)
+    count = count_parts(heard.append, "collecting, in percent", 1000)
+    for rows in (4, 8, 300, 700):
+        count(rows)
+    assert [(one.epoch, one.epochs, one.learns) for one in heard] == [
+        (0, 100, False),
+        (30, 100, False),
+        (99, 100, False),
+    ]
+    for one in heard:
+        clock.now += 10.0
+        lines(one)
+    assert stream.getvalue().splitlines() == [
+        "collecting, in percent: 1/100",
+        "collecting, in percent: 31/100, 23 s left",
+        "collecting, in percent: 100/100, 0 s left",
     ]

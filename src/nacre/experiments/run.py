@@ -106,7 +106,8 @@ def run_group(group: Group) -> list[Path]:
     world = find_world(group.rows[0].world)
     old_policy = make_old_policy(group.rows[0], world, plan.old_policies, group.seed)
     name = f"{world.name.replace('/', '_')}-{fingerprint(old_policy)[:12]}-{group.seed}"
-    shared = Shared(plan.out / CACHE / name, world, old_policy, group.seed)
+    report = _Prefixed(f"{world.name} seed {group.seed}", quiet=plan.quiet)
+    shared = Shared(plan.out / CACHE / name, world, old_policy, group.seed, report)
     log: Log | None = None
     paths = []
     for row, config in itertools.product(group.rows, plan.configs):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from nacre.experiments.records import read_record, write_record
 from nacre.experiments.tables import RANDOM, Row
 from nacre.learning.checkpoint import read_checkpoint, write_checkpoint
 from nacre.learning.config import LearnerConfig
-from nacre.learning.progress import Reporter
+from nacre.learning.progress import Reporter, Silent, count_parts
 from nacre.log import Log, read_log, write_log
 from nacre.policies import read_policy
 from nacre.policies.files import fingerprint
@@ -78,12 +78,14 @@ class Shared:
         world: The world.
         old_policy: Its old policy.
         seed: The seed of the record.
+        report: Hears of what takes long.
     """
 
     folder: Path
     world: World
     old_policy: Policy
     seed: int
+    report: Reporter = field(default_factory=Silent)
 
     def log(self, n_steps: int) -> Log:
         """The log of the old policy, collected by the published scheme."""
@@ -92,7 +94,14 @@ class Shared:
             with contextlib.suppress(InputError):
                 return read_log(path)
         parts = self.folder / f"log-{n_steps}.parts"
-        log = collect_log(self.world, self.old_policy, n_steps, seed=self.seed, parts_folder=parts)
+        log = collect_log(
+            self.world,
+            self.old_policy,
+            n_steps,
+            seed=self.seed,
+            parts_folder=parts,
+            on_rows=count_parts(self.report, "collecting, in percent", n_steps),
+        )
         self.folder.mkdir(parents=True, exist_ok=True)
         write_log(log, path)
         discard_parts(parts)
@@ -139,6 +148,7 @@ class Shared:
             n_episodes=truth.episodes,
             n_steps=truth.steps,
             seed=TRUTH_SEED + self.seed,
+            on_episodes=count_parts(self.report, "simulating, in percent", truth.episodes),
         ).as_json()
         write_record(path, {"value": value})
         return value

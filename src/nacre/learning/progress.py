@@ -41,6 +41,11 @@ class Tick:
     estimate: float | None = None
     share: float | None = None
 
+    @property
+    def learns(self) -> bool:
+        """Whether there are critics that learn; else its epochs are parts of something else."""
+        return self.loss is not None
+
 
 class Reporter(Protocol):
     """Anything that wants to hear of epochs."""
@@ -55,6 +60,21 @@ class Silent:
 
     def __call__(self, tick: Tick) -> None:
         """Say nothing."""
+
+
+def count_parts(report: Reporter, stage: str, total: int) -> Callable[[int], None]:
+    """A listener to whom things are told as they are done, and that reports every hundredth."""
+    done = heard = 0
+
+    def count(more: int) -> None:
+        nonlocal done, heard
+        done += more
+        percent = min(100 * done // total, 100)
+        if percent > heard:
+            report(Tick(stage, percent - 1, 100, more))
+            heard = percent
+
+    return count
 
 
 class Agenda:
@@ -126,9 +146,9 @@ class PlainLines:
         if now - self._last < self._interval and tick.epoch + 1 < tick.epochs:
             return
         self._last = now
-        texts = [f"{tick.stage}: epoch {tick.epoch + 1}/{tick.epochs}", *_describe(tick)]
+        counted = "epoch " if tick.learns else ""
+        texts = [f"{tick.stage}: {counted}{tick.epoch + 1}/{tick.epochs}", *_describe(tick, speed)]
         if speed is not None:
-            texts.append(f"{speed.updates_per_second:.0f} updates/s")
             texts.append(f"{speed.seconds_left:.0f} s left")
         if tick.share:
             left = _extrapolate(now - self._began, tick.share)
@@ -195,9 +215,6 @@ class LiveBar:
             )
         if tick.stage not in self._tasks:
             self._tasks[tick.stage] = self._add(tick.stage, tick.epochs)
-        texts = _describe(tick)
-        if speed is not None:
-            texts.append(f"{speed.updates_per_second:.0f} updates/s")
         done = tick.epoch + 1
         # All that is known after the first epoch is how long that took, with compilation.
         first_left = (now - self._heard) * (tick.epochs - done)
@@ -205,7 +222,7 @@ class LiveBar:
             self._tasks[tick.stage],
             completed=done,
             done=f"{done}/{tick.epochs}",
-            text="  ".join(texts),
+            text="  ".join(_describe(tick, speed)),
             ends=None if done == 0 else now + (speed.seconds_left if speed else first_left),
         )
         self._heard = now
@@ -253,10 +270,13 @@ class _Speed:
     seconds_left: float
 
 
-def _describe(tick: Tick) -> list[str]:
+def _describe(tick: Tick, speed: _Speed | None) -> list[str]:
     """What there is to be said of the numbers of an epoch."""
     numbers = {"loss": tick.loss, "estimate": tick.estimate}
-    return [f"{name} {number:.4g}" for name, number in numbers.items() if number is not None]
+    texts = [f"{name} {number:.4g}" for name, number in numbers.items() if number is not None]
+    if speed is not None and tick.learns:
+        texts.append(f"{speed.updates_per_second:.0f} updates/s")
+    return texts
 
 
 def _extrapolate(elapsed: float, share: float) -> float:
