@@ -61,7 +61,7 @@ def decide(folder: Path) -> None:
 
     def hear(tick: Tick) -> None:
         stage, _, name = tick.stage.partition(" ")
-        if stage == "learning":
+        if stage == "learning" and tick.estimate is not None:
             curves.setdefault(name, []).append(tick.estimate)
 
     advice = advise(
