@@ -19,6 +19,13 @@ from nacre.log import Log
 
 SMALL_LOG = 100_000
 """Transitions below which fewer updates do."""
+UNGUARDED: dict[str, Any] = {
+    "learned_noise": 1.0,
+    "calm_factors": (0.3,),
+    "spread_scale": 1.0,
+    "doubt_share": 0.0,
+}
+"""Small logs and tables, as they were calibrated: nothing is widened, doubted or calmed further."""
 
 
 @dataclass(frozen=True)
@@ -144,15 +151,7 @@ def _suggest_few(discount: float) -> AdviceConfig:
     judges = dataclasses.replace(
         learner.evaluation, critics=critics, epochs=2, prefit_steps=1000, bootstrap=True
     )
-    return AdviceConfig(
-        learner,
-        behaviour_weights=(0.03, 0.3),
-        learned_noise=1.0,
-        calm_factors=(0.3,),
-        judges=judges,
-        spread_scale=1.0,
-        doubt_share=0.0,
-    )
+    return AdviceConfig(learner, behaviour_weights=(0.03, 0.3), judges=judges, **UNGUARDED)
 
 
 def _suggest_tables(discount: float) -> AdviceConfig:
@@ -181,15 +180,7 @@ def _suggest_tables(discount: float) -> AdviceConfig:
         averaged=True,
         bootstrap=True,
     )
-    return AdviceConfig(
-        learner,
-        behaviour_weights=(0.02, 0.3),
-        learned_noise=1.0,
-        calm_factors=(0.3,),
-        judges=judges,
-        spread_scale=1.0,
-        doubt_share=0.0,
-    )
+    return AdviceConfig(learner, behaviour_weights=(0.02, 0.3), judges=judges, **UNGUARDED)
 
 
 def _default_learner() -> LearnerConfig:
