@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nacre.errors import InputError
-from nacre.experiments.tables import TABLES, find_rows
+from nacre.experiments.tables import TABLES, find_row, find_rows
 
 ROWS = {row.name: row for rows in TABLES.values() for row in rows}
 
@@ -61,3 +61,10 @@ def test_unknown_names_are_refused() -> None:
     for name in ("hopper", "walker*", "sumo-cl5-ct0.1-optimal"):
         with pytest.raises(InputError, match=r"table gymnasium has no row .*it has ant-suboptimal"):
             find_rows("gymnasium", [name])
+
+
+def test_a_row_is_found_in_whichever_table_it_is() -> None:
+    for rows in TABLES.values():
+        assert [find_row(row.name) for row in rows] == list(rows)
+    with pytest.raises(InputError, match="no table has a row 'walker'"):
+        find_row("walker")
