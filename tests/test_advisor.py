@@ -422,8 +422,8 @@ def test_no_switch_comes_of_what_broke(
 ) -> None:
     real = court.Court.evaluate
 
-    def broken(bench: Any, policy: Any, stage: str, config: Any = None) -> Any:
-        evaluation = real(bench, policy, stage, config)
+    def broken(bench: Any, policy: Any, stage: str, config: Any = None, **given: Any) -> Any:
+        evaluation = real(bench, policy, stage, config, **given)
         return dataclasses.replace(evaluation, **changed) if which in stage else evaluation
 
     monkeypatch.setattr(court.Court, "evaluate", broken)
@@ -435,7 +435,7 @@ def test_no_switch_comes_of_what_broke(
 
 def test_a_gain_has_to_stand_some_way_towards_the_worst_critic() -> None:
     advice = found(CHEAP)
-    config = dataclasses.replace(CONFIG, doubt_share=0.4)
+    config = dataclasses.replace(CONFIG, doubt_share=0.4, doubt_epochs=None)
     heard: list[Tick] = []
     doubted = ask(CHEAP, config=config, reporter=heard.append)
     for one, before in zip(doubted.assessments, advice.assessments, strict=True):
@@ -454,13 +454,35 @@ def test_a_gain_has_to_stand_some_way_towards_the_worst_critic() -> None:
     assert lows[1] <= lows[0]  # type: ignore[operator]
 
 
+def test_doubt_goes_on_from_where_the_judges_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    real, given = court.Court.evaluate, {}
+
+    def listen(bench: Any, policy: Any, stage: str, config: Any = None, **options: Any) -> Any:
+        found = given[stage] = real(bench, policy, stage, config, **options)
+        given[f"{stage}, from"] = options.get("critics")
+        return found
+
+    monkeypatch.setattr(court.Court, "evaluate", listen)
+    lows = {}
+    for epochs in (None, 1):
+        advice = ask(config=dataclasses.replace(CONFIG, doubt_share=0.4, doubt_epochs=epochs))
+        name = advice.chosen.candidate.name
+        lows[epochs] = advice.chosen.gain.pessimistic
+        doubted, judged = given[f"doubting {name}"], given[f"judging {name}"]
+        begun = given[f"doubting {name}, from"]
+        assert len(doubted.curve) == (epochs or CONFIG.judges.epochs)
+        assert begun is (None if epochs is None else judged.critics)
+        assert doubted.value <= judged.value + 1e-4
+    assert lows[1] == pytest.approx(lows[None], abs=0.1 * abs(found(CHEAP).chosen.gain.mean))
+
+
 def test_a_pessimistic_evaluation_that_broke_is_not_trusted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     real = court.Court.evaluate
 
-    def broken(bench: Any, policy: Any, stage: str, config: Any = None) -> Any:
-        evaluation = real(bench, policy, stage, config)
+    def broken(bench: Any, policy: Any, stage: str, config: Any = None, **given: Any) -> Any:
+        evaluation = real(bench, policy, stage, config, **given)
         doubting = stage.startswith("doubting")
         return dataclasses.replace(evaluation, healthy=False) if doubting else evaluation
 
@@ -592,6 +614,8 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"calm_factors": (1.0,)}, "calm_factors = (1.0,): must lie between 0 and 1"),
     ({"spread_scale": 0.0}, "spread_scale = 0.0: must be finite and positive"),
     ({"doubt_share": 1.1}, "doubt_share = 1.1: must lie in [0, 1)"),
+    ({"doubt_epochs": 0}, "doubt_epochs = 0: at least 1 is needed, or None"),
+    ({"copy_divergence": math.nan}, "copy_divergence = nan: cannot be negative"),
     (
         {"judges": dataclasses.replace(JUDGES, bootstrap=False)},
         "judges: at least 3 bootstrapped critics are needed for an interval",

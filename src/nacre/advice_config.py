@@ -16,6 +16,7 @@ from nacre.learning.config import ActorConfig, LearnerConfig, default
 from nacre.learning.occupancy import OccupancyConfig
 from nacre.learning.stopping import Plateau
 from nacre.log import Log
+from nacre.policies.opening import LARGEST_DIVERGENCE
 
 SMALL_LOG = 100_000
 """Transitions below which fewer updates do."""
@@ -24,6 +25,8 @@ UNGUARDED: dict[str, Any] = {
     "calm_factors": (0.3,),
     "spread_scale": 1.0,
     "doubt_share": 0.0,
+    "doubt_epochs": None,
+    "copy_divergence": LARGEST_DIVERGENCE,
 }
 """Small logs and tables, as they were calibrated: nothing is widened, doubted or calmed further."""
 
@@ -74,6 +77,10 @@ class AdviceConfig:
             log supports; all the way for those it does not support. Calibrated, frozen. On a narrow
             log critics agree and are wrong where learning looked for it, but their worst is far
             away.
+        doubt_epochs: The worst of the critics is looked for from where the judges ended, in this
+            many epochs; None for from where they began, in as many as theirs.
+        copy_divergence: Learning starts from a small copy of the old policy that is no further from
+            it than this, in nats; else from the policy itself, where it has weights.
     """
 
     learner: LearnerConfig = field(default_factory=lambda: _default_learner())
@@ -87,6 +94,8 @@ class AdviceConfig:
     rule: Literal["bounds", "paper"] = "bounds"
     spread_scale: float = 2.0
     doubt_share: float = 0.4
+    doubt_epochs: int | None = 3
+    copy_divergence: float = 0.1
 
     def __post_init__(self) -> None:
         problems = []
@@ -113,6 +122,10 @@ class AdviceConfig:
             problems.append(f"spread_scale = {self.spread_scale}: must be finite and positive")
         if not 0 <= self.doubt_share < 1:
             problems.append(f"doubt_share = {self.doubt_share}: must lie in [0, 1)")
+        if self.doubt_epochs is not None and self.doubt_epochs < 1:
+            problems.append(f"doubt_epochs = {self.doubt_epochs}: at least 1 is needed, or None")
+        if not self.copy_divergence >= 0:
+            problems.append(f"copy_divergence = {self.copy_divergence}: cannot be negative")
         if self.learner.warm_critics:
             problems.append(
                 "learner.warm_critics: candidates are learned from other episodes than the old "
@@ -186,12 +199,17 @@ def _suggest_tables(discount: float) -> AdviceConfig:
 def _default_learner() -> LearnerConfig:
     """Small critics, the minimum of the ensemble, fast targets: the most true value per second.
 
-    Learning ends where an epoch adds hardly anything, at the latest with the fourteenth.
+    Learning ends where an epoch adds next to nothing, at the latest with the twenty-fourth. The
+    weights go on moving when the estimate does not any more: their average is better than they are.
     """
     learner = default()
-    critics = dataclasses.replace(learner.critics, hidden=(64, 64), polyak=0.95)
     return dataclasses.replace(
-        learner, critics=critics, stopping=Plateau(share=0.03), epochs=14, prefit_steps=1000
+        learner,
+        critics=dataclasses.replace(learner.critics, hidden=(64, 64), polyak=0.95),
+        actor=dataclasses.replace(learner.actor, averaging=0.999),
+        stopping=Plateau(least_epochs=8, share=0.005),
+        epochs=24,
+        prefit_steps=1000,
     )
 
 
@@ -206,4 +224,5 @@ def _default_judges() -> EvaluationConfig:
         epochs=5,
         prefit_steps=1000,
         bootstrap=True,
+        asked_once=True,
     )

@@ -177,17 +177,18 @@ def _plan_work(config: AdviceConfig, brought: Sequence[Candidate]) -> dict[str, 
     learner, judges = config.learner, config.judges
     learning = learner.prefit_steps + learner.epochs * learner.steps_per_epoch
     judging = judges.epochs * judges.steps_per_epoch
+    doubting = (config.doubt_epochs or judges.epochs) * judges.steps_per_epoch
     names = [lesson.name for lesson in config.lessons]
-    stages = ["judging"] if config.doubt_share == 0 else ["judging", "doubting"]
+    stages = {"judging": judging, "doubting": doubting if config.doubt_share > 0 else 0}
     return {
         EXAMINING: 0.4 * COMPILING,
         COPYING: COMPILING if names else 0.0,
         JUDGING_OLD: COMPILING + judges.prefit_steps + judging,
         **{f"learning {name}": 0.5 * COMPILING + learning for name in names},
         **{
-            f"{stage} {name}": float(judging)
+            f"{stage} {name}": float(work)
             for name in [*(one.name for one in brought), *names]
-            for stage in stages
+            for stage, work in stages.items()
         },
     }
 

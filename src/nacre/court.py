@@ -20,6 +20,7 @@ from nacre.costs.family import SwitchingCost
 from nacre.decision.break_even import find_break_even, find_price
 from nacre.decision.gain import Gain
 from nacre.evaluation.advantage import read_advantage
+from nacre.evaluation.backup import CriticState
 from nacre.evaluation.behaviour import Behaviour
 from nacre.evaluation.critics import Critics
 from nacre.evaluation.fitted import (
@@ -78,10 +79,18 @@ class Court:
     _prepared: dict[Signature, Preparation] = field(default_factory=dict, repr=False)
 
     def evaluate(
-        self, policy: Policy, stage: str, config: EvaluationConfig | None = None
+        self,
+        policy: Policy,
+        stage: str,
+        config: EvaluationConfig | None = None,
+        *,
+        critics: Critics | None = None,
     ) -> Evaluation:
-        """What fresh critics say of a policy."""
-        config = config or self.config.judges
+        """What fresh critics say of a policy, or what given ones come to say."""
+        config, prepared = config or self.config.judges, self._prepare(policy)
+        if critics is not None:
+            begun = CriticState.init(config.critics, critics)
+            prepared = dataclasses.replace(prepared, fresh=begun, fitted=begun)
         self.report.begin(stage, config.epochs)
 
         def heard(epoch: EpochReport) -> None:
@@ -96,7 +105,7 @@ class Court:
             config,
             discount=self.config.learner.discount,
             seed=self.seed,
-            prepared=self._prepare(policy),
+            prepared=prepared,
             on_epoch=heard,
         )
 
@@ -195,7 +204,12 @@ class Court:
         # At whatever price: who gains nothing before the cost need not be doubted.
         if share == 0.0 or (share < 1.0 and gain.mean + gain.cost <= 0):
             return gain, None, notes
-        worst = self.evaluate(candidate.policy, f"doubting {candidate.name}", self._worst())
+        worst = self.evaluate(
+            candidate.policy,
+            f"doubting {candidate.name}",
+            self._worst(),
+            critics=None if self.config.doubt_epochs is None else new.critics,
+        )
         left = _move(new.per_critic, worst.value, share) - float(np.mean(old.per_critic))
         gain = dataclasses.replace(gain, pessimistic=left)
         if share < 1.0 and not gain.bound(self.config.confidence) > 0:
@@ -305,8 +319,9 @@ class Court:
 
     def _worst(self) -> EvaluationConfig:
         """The same critics with the minimum over the ensemble in the backup."""
-        critics = dataclasses.replace(self.config.judges.critics, backup="min")
-        return dataclasses.replace(self.config.judges, critics=critics)
+        judges, epochs = self.config.judges, self.config.doubt_epochs
+        critics = dataclasses.replace(judges.critics, backup="min")
+        return dataclasses.replace(judges, critics=critics, epochs=epochs or judges.epochs)
 
     def _spread(self, values: Numbers) -> float:
         """Standard deviation of the members, calibrated."""

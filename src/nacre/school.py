@@ -61,6 +61,7 @@ class School:
             self.log.observations[:CLONED_ROWS],
             jax.random.key(self.seed),
             CloneConfig(on_steps=copied),
+            config.copy_divergence,
         )
         self.agenda.finish(COPYING)
         return first

@@ -222,6 +222,19 @@ def test_next_values_are_those_of_sampled_actions(backup):
     np.testing.assert_allclose(found, expected.mean(axis=0), rtol=1e-5, atol=1e-5)
 
 
+def test_next_values_want_a_policy_or_what_it_does():
+    batch, critics = make_batch(), make_critics(scaled=True)
+    policy = fill(MLPPolicy.init, hidden=(8,))
+    told = dataclasses.replace(batch, next_actions=policy(batch.next_observations))
+    values = [
+        next_state_values(CONFIG, critics, asked, rows, jax.random.key(5))
+        for asked, rows in ((policy, batch), (None, told))
+    ]
+    np.testing.assert_allclose(values[1], values[0], rtol=1e-5)
+    with pytest.raises(InputError, match="neither a policy nor what it does"):
+        next_state_values(CONFIG, critics, None, batch, jax.random.key(5))
+
+
 def test_next_values_of_discrete_actions_are_exact():
     """Whatever the key."""
     _, log, table = sample_finite(True)

@@ -191,6 +191,20 @@ def test_same_seed_same_bits():
     assert other.value != first.value
 
 
+def test_a_policy_can_be_asked_once():
+    """The same values as when it is asked at every step, to 1e-4."""
+    _, old, log = sample_finite(0)
+    policy, start = TabularPolicy.from_probabilities(old), log.starts[:1]
+    short = dataclasses.replace(FINITE, epochs=2, steps_per_epoch=50, prefit_steps=50)
+    values = [
+        evaluate_policy(
+            policy, log, start, dataclasses.replace(short, asked_once=once), discount=0.9
+        ).per_critic
+        for once in (False, True)
+    ]
+    np.testing.assert_allclose(values[1], values[0], rtol=1e-4)
+
+
 def test_paired_differences_carry_less_noise():
     """Old against slightly changed: over seeds the difference varies less than the values do.
 

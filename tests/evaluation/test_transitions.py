@@ -7,8 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import nacre.evaluation.transitions as module
 from nacre.evaluation.transitions import Transitions
 from nacre.log import Log
+from nacre.policies.policy import MLPPolicy, Signature
 
 
 def make_log():
@@ -65,6 +67,18 @@ def test_taken_rows_stay_together():
     np.testing.assert_array_equal(batch.terminated, [0, 0, 1, 1])
     np.testing.assert_array_equal(batch.observations[:, 0], [8, 0, 4, 4])
     np.testing.assert_array_equal(batch.next_observations, batch.observations + 2)
+
+
+def test_what_a_policy_does_next_stays_with_its_row(monkeypatch):
+    log = make_log()
+    signature = Signature(log.observation_space, log.action_space)
+    policy = MLPPolicy.init(jax.random.key(0), signature, head="categorical", hidden=(4,))
+    monkeypatch.setattr(module, "ASKED_ROWS", 2)
+    transitions = Transitions.from_log(log)
+    batch = transitions.ask(policy).take(jnp.array([4, 0, 2, 2]))
+    expected = policy(batch.next_observations)
+    np.testing.assert_allclose(batch.next_actions.logits, expected.logits, rtol=1e-6)
+    assert transitions.take(jnp.array([0])).next_actions is None
 
 
 def test_samples_are_fair_and_repeatable():

@@ -135,6 +135,23 @@ def test_an_epoch_is_its_steps_and_reports_their_averages() -> None:
         np.testing.assert_allclose(float(getattr(info, name)), mean, rtol=1e-4, atol=1e-5)
 
 
+def test_the_average_follows_the_weights() -> None:
+    config = make_config({"averaging": 0.75}, steps_per_epoch=3)
+    problem, state = make("discrete", config)
+    assert same_bits(state.outcome, state.policy)
+    key = jax.random.key(0)
+    after, _ = compiled_step(config, problem, key, state)
+    without = dataclasses.replace(state, average=None)
+    plain, _ = compiled_step(THREE_STEPS, problem, key, without)
+    # Learning itself does not see the average.
+    assert same_bits(after.policy, plain.policy)
+    assert plain.outcome is plain.policy
+    for mean, old, new in zip(
+        *(leaves_of(one) for one in (after.outcome, state.policy, after.policy)), strict=True
+    ):
+        np.testing.assert_allclose(mean, 0.75 * old + 0.25 * new, rtol=1e-5, atol=1e-6)
+
+
 def test_an_epoch_ends_with_the_first_step_that_is_not_believable() -> None:
     config = THREE_STEPS
     problem, state = make("discrete", config)

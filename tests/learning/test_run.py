@@ -124,6 +124,18 @@ def test_every_epoch_shows_its_policy() -> None:
     assert seen[-1][1] == fingerprint(learned.policy)
 
 
+def test_an_average_is_what_is_learned(tmp_path: Path) -> None:
+    actor = dataclasses.replace(CONFIG.actor, averaging=0.99)
+    config = dataclasses.replace(CONFIG, actor=actor, epochs=2)
+    path, seen = tmp_path / "run.safetensors", []
+    learned = run_learning(config=config, on_epoch=lambda _, policy: seen.append(policy))
+    assert same_bits(learned.policy, learned.state.average)
+    assert same_bits(seen[-1], learned.policy)
+    assert not same_bits(learned.policy, learned.state.policy)
+    assert not run_learning(config=config, checkpoint=path, reporter=Interrupt(1)).complete
+    assert same_bits(run_learning(config=config, checkpoint=path).policy, learned.policy)
+
+
 class Interrupt:
     """A reporter that stops the run after some epochs, as Ctrl-C would."""
 

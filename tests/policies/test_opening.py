@@ -15,7 +15,6 @@ from nacre.policies import (
     TabularPolicy,
     find_start,
     open_policy,
-    opening,
     read_policy,
 )
 from nacre.policies.opening import DOUBT
@@ -67,13 +66,12 @@ def test_policies_with_doubts_stay_as_they_are():
     assert find_start(table, np.zeros(3, int), KEY) is None
 
 
-def test_learning_starts_alike_in_whichever_way_a_policy_is_given(monkeypatch):
+def test_learning_starts_alike_in_whichever_way_a_policy_is_given():
     network = MLPPolicy.init(KEY, CHOICES, hidden=(4,))
     asked = record(lambda rows: np.asarray(network(jnp.asarray(rows)).probabilities), CHOICES)
     # No clone of so few updates is good enough to stand for known weights.
     assert find_start(network, ROWS, KEY, QUICK) is network
-    monkeypatch.setattr(opening, "LARGEST_DIVERGENCE", np.inf)
-    starts = [find_start(policy, ROWS, KEY, QUICK) for policy in (network, asked)]
+    starts = [find_start(policy, ROWS, KEY, QUICK, np.inf) for policy in (network, asked)]
     said = [np.asarray(start(jnp.asarray(ROWS)).probabilities) for start in starts]
     # Rounded otherwise, and that is carried along 300 updates.
     np.testing.assert_allclose(*said, atol=1e-3)

@@ -7,7 +7,7 @@ Actor-Critic (Algorithm 1, lines 3-5 and 7).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import equinox as eqx
 import jax
@@ -23,6 +23,7 @@ from nacre.policies.policy import Policy, Scaling, Signature
 
 Backup = Literal["min", "mean", "own"]
 Form = Literal["apart", "net"]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -168,10 +169,15 @@ def bootstrap_targets(
 
 
 def next_state_values(
-    config: CriticConfig, target: Critics, policy: Policy, batch: Batch, key: PRNGKeyArray
+    config: CriticConfig, target: Critics, policy: Policy | None, batch: Batch, key: PRNGKeyArray
 ) -> Float[Array, "*members rows"]:
-    """V(s') under the policy by the target networks, combined as the configuration says."""
-    distribution = policy(batch.next_observations)
+    """V(s') under the policy by the target networks, combined as the configuration says.
+
+    Without a policy, under the one that the batch tells of.
+    """
+    distribution = batch.next_actions if policy is None else policy(batch.next_observations)
+    if distribution is None:
+        raise InputError("neither a policy nor what it does at the next states; give one of them")
     uniforms = draw_uniforms(
         key, config.n_next_actions, batch.rewards.shape[0], distribution.noise_size
     )
@@ -208,13 +214,13 @@ def step_critics(
     return CriticState(online, target, memory), CriticInfo(loss, q, optax.tree.norm(gradient))
 
 
-def polyak_average(target: Critics, online: Critics, polyak: float) -> Critics:
+def polyak_average(target: T, online: T, polyak: float) -> T:
     """φ' ← ρ φ' + (1 - ρ) φ (Algorithm 1, line 7).
 
     Written as a step towards φ: what is equal in both, such as the scalings, stays as it is to the
     bit, where a weighted sum would drift by its rounding.
     """
-    averaged: Critics = jax.tree.map(
+    averaged: T = jax.tree.map(
         lambda slow, fast: slow + (1.0 - polyak) * (fast - slow), target, online
     )
     return averaged

@@ -24,6 +24,9 @@ class EvaluationConfig:
             online ones.
         bootstrap: Let each critic see its own resample of the episodes, so that the members' spread
             tells how much the estimate owes to chance.
+        asked_once: Ask the policy once at each of the log's next states instead of at every step:
+            sooner where the steps pass through the log several times. The same numbers but for
+            rounding. Logs that are mapped are asked at every step all the same.
         settled_tolerance: The estimate has settled when its last two fifths moved by no more than
             this share of the range it has covered plus its own size.
     """
@@ -36,6 +39,7 @@ class EvaluationConfig:
     n_actions: int = 10_000
     averaged: bool = False
     bootstrap: bool = False
+    asked_once: bool = False
     settled_tolerance: float = 0.02
 
     def __post_init__(self) -> None:

@@ -32,7 +32,7 @@ Outcome = tuple[CriticState, CriticInfo, Int[Array, ""], Bool[Array, ""]]
 def open_epochs(
     config: EvaluationConfig,
     transitions: Transitions | MappedTransitions,
-    policy: Policy,
+    policy: Policy | None,
     discount: float,
     largest: float,
     key: PRNGKeyArray,
@@ -42,7 +42,7 @@ def open_epochs(
     Args:
         config: The evaluation.
         transitions: The log.
-        policy: Whose value is fitted.
+        policy: Whose value is fitted; None where the rows tell what it does.
         discount: γ.
         largest: Mean |Q| beyond which the critics have exploded.
         key: Epoch e gets `fold_in(key, e)`.
@@ -84,7 +84,7 @@ def open_epochs(
 def run_evaluation_epoch(
     config: EvaluationConfig,
     transitions: Transitions,
-    policy: Policy,
+    policy: Policy | None,
     state: CriticState,
     discount: float,
     largest: Float[Array, ""],
@@ -117,7 +117,7 @@ def run_evaluation_epoch(
 def run_evaluation_chunk(
     config: EvaluationConfig,
     chunk: Chunk,
-    policy: Policy,
+    policy: Policy | None,
     progress: Progress,
     discount: float,
     largest: Float[Array, ""],
@@ -146,7 +146,7 @@ def run_evaluation_chunk(
 def step_evaluation(
     config: EvaluationConfig,
     transitions: Transitions | Chunk,
-    policy: Policy,
+    policy: Policy | None,
     state: CriticState,
     discount: float,
     key: PRNGKeyArray,

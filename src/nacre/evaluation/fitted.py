@@ -128,11 +128,14 @@ def evaluate_policy(
         combined, each = read_values(config, critics, policy, start, read_key)
         return Reading(critics, float(combined), np.asarray(each))
 
+    asked: Policy | None = policy
+    if config.asked_once and isinstance(transitions, Transitions):
+        transitions, asked = transitions.ask(policy), None
     last, broken = read(state), ""
     if config.prefit_steps and not last.is_believable(largest):
         last, broken = read(fresh), "diverged in the fit to the log's returns; kept fresh critics"
     curve, member_curves, losses = [], [], []
-    with open_epochs(config, transitions, policy, discount, largest, epoch_key) as run:
+    with open_epochs(config, transitions, asked, discount, largest, epoch_key) as run:
         for epoch in range(0 if broken else config.epochs):
             state, info, steps, ok = run(state, epoch)
             reading = read(state)

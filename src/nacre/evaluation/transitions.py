@@ -12,16 +12,20 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from nacre.log import Log
+from nacre.policies.distributions import ActionDistribution
+from nacre.policies.policy import Policy
 
 BLOCK_ROWS = 2**20
 """Rows that are weighed at a time."""
+ASKED_ROWS = 2**14
+"""Rows that a policy is asked about at a time."""
 
 
 class Batch(eqx.Module):
     """Rows (s, a, r, s', terminated) and how much each state counts for the actor.
 
     `resampling`, if there, is how often each critic of an ensemble sees each row: a bootstrap over
-    episodes.
+    episodes. `next_actions`, if there, is what some policy does at the next states.
     """
 
     observations: Array
@@ -31,6 +35,7 @@ class Batch(eqx.Module):
     terminated: Float[Array, " rows"]
     weights: Float[Array, " rows"]
     resampling: Float[Array, "members rows"] | None = None
+    next_actions: ActionDistribution | None = None
 
 
 class Transitions(eqx.Module):
@@ -98,6 +103,16 @@ class Transitions(eqx.Module):
     def sample_starts(self, key: PRNGKeyArray, n: int) -> Array:
         """N first states of episodes, with replacement."""
         return self.starts[jax.random.randint(key, (n,), 0, self.starts.shape[0])]
+
+    def ask(self, policy: Policy) -> Transitions:
+        """The same rows, with what a policy does at their next states.
+
+        Asked once at every row, in blocks: who passes through the log several times asks less.
+        """
+        states, asked = self.rows.next_observations, eqx.filter_jit(policy)
+        said = [asked(states[i : i + ASKED_ROWS]) for i in range(0, len(self), ASKED_ROWS)]
+        actions: ActionDistribution = jax.tree.map(lambda *parts: jnp.concatenate(parts), *said)
+        return dataclasses.replace(self, rows=dataclasses.replace(self.rows, next_actions=actions))
 
     def take(self, rows: Int[Array, " rows"]) -> Batch:
         """Given rows."""

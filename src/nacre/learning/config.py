@@ -34,6 +34,8 @@ class ActorConfig:
         behaviour_weight: Weight of KL(new ‖ old) at the log's states.
         learning_rate: Adam's.
         max_gradient_norm: Gradients longer than this are shortened to it; None for never.
+        averaging: Share that the average of the policy's weights keeps at each step; the average is
+            what is learned. None to take the weights as the last step left them.
         warm_start: Start from the old policy's weights ("train from scratch" off).
         hidden: Hidden layers of a policy trained from scratch.
     """
@@ -49,6 +51,7 @@ class ActorConfig:
     behaviour_weight: float = 0.0
     learning_rate: float = 3e-4
     max_gradient_norm: float | None = None
+    averaging: float | None = None
     warm_start: bool = True
     hidden: tuple[int, ...] = (256, 256)
 
@@ -75,6 +78,10 @@ class ActorConfig:
             problems.append(
                 f"actor.max_gradient_norm = {self.max_gradient_norm}: must be positive, or None "
                 "for no limit"
+            )
+        if self.averaging is not None and not 0.0 <= self.averaging < 1.0:
+            problems.append(
+                f"actor.averaging = {self.averaging}: must lie in [0, 1), or None for no average"
             )
         if any(width < 1 for width in self.hidden):
             problems.append(f"actor.hidden = {self.hidden}: layers have at least one unit")

@@ -19,6 +19,7 @@ from nacre.evaluation.backup import (
     bootstrap_targets,
     clipped_adam,
     next_state_values,
+    polyak_average,
     step_critics,
 )
 from nacre.evaluation.critics import Critics
@@ -50,12 +51,21 @@ class SwitchingProblem(eqx.Module):
 
 
 class State(eqx.Module):
-    """What is learned: the new policy, the critics, and their optimisers' memories."""
+    """What is learned: the new policy, the critics, and their optimisers' memories.
+
+    `average` is that of the policy's weights over the last steps, where one is kept.
+    """
 
     policy: Policy
     critics: CriticState
     optimizer: optax.OptState
     occupancy: OccupancyState | None
+    average: Policy | None = None
+
+    @property
+    def outcome(self) -> Policy:
+        """The policy to propose."""
+        return self.policy if self.average is None else self.average
 
 
 class Info(eqx.Module):
@@ -89,7 +99,8 @@ def init_state(config: LearnerConfig, policy: Policy, critics: Critics, key: PRN
     if config.occupancy is not None:
         occupancy = init_occupancy(config.occupancy, key, policy.signature, critics.scaling)
     memory = _actor_optimizer(config).init(eqx.filter(policy, eqx.is_inexact_array))
-    return State(policy, CriticState.init(config.critics, critics), memory, occupancy)
+    average = None if config.actor.averaging is None else policy
+    return State(policy, CriticState.init(config.critics, critics), memory, occupancy, average)
 
 
 def step(
@@ -150,7 +161,10 @@ def step(
         divergence,
         optax.tree.norm(gradient),
     )
-    return State(policy, critics, memory, occupancy), info
+    average = state.average
+    if average is not None and config.actor.averaging is not None:
+        average = polyak_average(average, policy, config.actor.averaging)
+    return State(policy, critics, memory, occupancy, average), info
 
 
 def draw_rows(

@@ -160,11 +160,11 @@ def learn(
                     write_checkpoint(path, state, identity, records)
                 report(_tick(history[-1], config))
                 if on_epoch is not None:
-                    on_epoch(history[-1], state.policy)
+                    on_epoch(history[-1], state.outcome)
                 stop_reason = _reason(history, old_value, config)
     except KeyboardInterrupt:
         complete, stop_reason = False, f"interrupted after {len(history)} epochs"
-    return Learned(state.policy, state, tuple(history), stop_reason or "", healthy, complete)
+    return Learned(state.outcome, state, tuple(history), stop_reason or "", healthy, complete)
 
 
 def check_fit(log: Log, policy: Policy, cost: SwitchingCost) -> None:

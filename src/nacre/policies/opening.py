@@ -62,6 +62,7 @@ def find_start(
     observations: np.ndarray,
     key: PRNGKeyArray,
     config: CloneConfig | None = None,
+    largest_divergence: float = LARGEST_DIVERGENCE,
 ) -> Policy | None:
     """A policy with weights and gradients that acts like this one, from which learning can start.
 
@@ -75,6 +76,8 @@ def find_start(
         observations: Where the start should act alike; a record has to know them.
         key: Key of the initial weights, the batches and the rows held out.
         config: How to fit.
+        largest_divergence: In nats: up to here the clone stands for a policy that comes with
+            weights.
 
     Returns:
         None for tables, and for policies of other kinds.
@@ -86,7 +89,7 @@ def find_start(
         return None
     head, outputs = said
     clone, match = clone_outputs(head, outputs, rows, policy.signature, key, config)
-    if isinstance(opened, MLPPolicy) and not match.divergence <= LARGEST_DIVERGENCE:
+    if isinstance(opened, MLPPolicy) and not match.divergence <= largest_divergence:
         return opened
     return clone
 
