@@ -11,6 +11,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 
 from nacre.advice_config import suggest_config
@@ -25,6 +26,8 @@ from nacre.worlds import FiniteWorld, random_policy, random_world
 SHAPES = ((5, 3), (12, 4), (20, 5), (30, 6))
 DISCOUNT = 0.95
 HORIZON = 100
+KEPT_WORLDS = 40
+"""Compiled loops of so many worlds are kept: every length of a log has loops of its own."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -172,9 +175,11 @@ def main() -> None:
     ]
     if not options.summary:
         options.out.parent.mkdir(parents=True, exist_ok=True)
-        for _, line in map_tasks(judge_world, tasks, processes=options.processes):
+        for place, line in map_tasks(judge_world, tasks, processes=options.processes):
             with options.out.open("a") as file:
                 file.write(json.dumps(line) + "\n")
+            if place % KEPT_WORLDS == KEPT_WORLDS - 1:
+                jax.clear_caches()
     chosen = [
         line
         for line in read_lines(options.out)

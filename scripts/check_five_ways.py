@@ -20,7 +20,7 @@ import numpy as np
 from nacre import examples
 from nacre.advisor import advise
 from nacre.demo import demo_config
-from nacre.learning.progress import open_reporter
+from nacre.learning.displays import open_reporter
 from nacre.log import Log
 from nacre.policies import Categorical, Policy, read_policy, write_policy
 from nacre.versions import find_commit, find_versions

@@ -21,7 +21,7 @@ from nacre.experiments.records import read_lines
 from nacre.experiments.run import published_cost
 from nacre.experiments.shared import Shared, Truth, make_old_policy
 from nacre.experiments.tables import find_row
-from nacre.learning.progress import open_reporter
+from nacre.learning.displays import open_reporter
 from nacre.versions import find_commit, find_versions
 from nacre.worlds.simulators import find_world
 

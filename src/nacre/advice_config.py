@@ -20,15 +20,13 @@ from nacre.policies.opening import LARGEST_DIVERGENCE
 
 SMALL_LOG = 100_000
 """Transitions below which fewer updates do."""
-UNGUARDED: dict[str, Any] = {
+MODEST: dict[str, Any] = {
     "learned_noise": 1.0,
     "calm_factors": (0.3,),
-    "spread_scale": 1.0,
-    "doubt_share": 0.0,
     "doubt_epochs": None,
     "copy_divergence": LARGEST_DIVERGENCE,
 }
-"""Small logs and tables, as they were calibrated: nothing is widened, doubted or calmed further."""
+"""Small logs and tables: learning starts from the policy itself, and nothing is calmed further."""
 
 
 @dataclass(frozen=True)
@@ -164,7 +162,7 @@ def _suggest_few(discount: float) -> AdviceConfig:
     judges = dataclasses.replace(
         learner.evaluation, critics=critics, epochs=2, prefit_steps=1000, bootstrap=True
     )
-    return AdviceConfig(learner, behaviour_weights=(0.03, 0.3), judges=judges, **UNGUARDED)
+    return AdviceConfig(learner, behaviour_weights=(0.03, 0.3), judges=judges, **MODEST)
 
 
 def _suggest_tables(discount: float) -> AdviceConfig:
@@ -193,7 +191,15 @@ def _suggest_tables(discount: float) -> AdviceConfig:
         averaged=True,
         bootstrap=True,
     )
-    return AdviceConfig(learner, behaviour_weights=(0.02, 0.3), judges=judges, **UNGUARDED)
+    # Tables do not reach beyond what they saw: calibrated without widening and doubt.
+    return AdviceConfig(
+        learner,
+        behaviour_weights=(0.02, 0.3),
+        judges=judges,
+        spread_scale=1.0,
+        doubt_share=0.0,
+        **MODEST,
+    )
 
 
 def _default_learner() -> LearnerConfig:

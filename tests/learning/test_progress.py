@@ -8,16 +8,8 @@ import io
 import pytest
 from rich.console import Console
 
-from nacre.learning.progress import (
-    Agenda,
-    LiveBar,
-    PlainLines,
-    Reporter,
-    Silent,
-    Tick,
-    count_parts,
-    open_reporter,
-)
+from nacre.learning.displays import LiveBar, PlainLines, open_reporter
+from nacre.learning.progress import Agenda, Reporter, Silent, Tick, count_parts
 
 
 class Clock:

@@ -90,7 +90,7 @@ def advise(
     from nacre.advisor import advise as find_advice
     from nacre.commands.waiting import read_log_aloud, read_policy_aloud
     from nacre.costs import describe_cost, read_cost
-    from nacre.learning.progress import open_reporter
+    from nacre.learning.displays import open_reporter
     from nacre.learning.proposals import Candidate
     from nacre.policies import find_uncertainty
     from nacre.starts import read_start
@@ -145,7 +145,7 @@ def demo(
     """
     from nacre import console, examples
     from nacre.demo import introduce, run_demo, suggest
-    from nacre.learning.progress import open_reporter
+    from nacre.learning.displays import open_reporter
 
     _check_folder(out)
     example = examples.load_traffic()

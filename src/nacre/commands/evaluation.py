@@ -61,7 +61,7 @@ def evaluate(
     from nacre import console
     from nacre.commands.waiting import read_log_aloud, read_policy_aloud
     from nacre.costs.fit import check_log_fits
-    from nacre.learning.progress import open_reporter
+    from nacre.learning.displays import open_reporter
     from nacre.starts import read_start
     from nacre.valuation import Question, value_policy
 

@@ -125,8 +125,8 @@ def train_online(
     goes on from its last epoch when called again in the same way.
     """
     from nacre import console
+    from nacre.learning.displays import open_reporter
     from nacre.learning.online import train_online, write_trained
-    from nacre.learning.progress import open_reporter
     from nacre.learning.soft_actor_critic import OnlineConfig
     from nacre.worlds.simulators import find_world
 

@@ -25,7 +25,8 @@ from nacre.experiments.records import is_done, record_path, write_record
 from nacre.experiments.shared import Shared, Truth, make_old_policy
 from nacre.experiments.tables import Row
 from nacre.learning.config import LearnerConfig
-from nacre.learning.progress import PlainLines, Reporter, Silent, Tick
+from nacre.learning.displays import PlainLines
+from nacre.learning.progress import Reporter, Silent, Tick
 from nacre.log import Log
 from nacre.policies.files import fingerprint
 from nacre.policies.policy import Policy
