@@ -57,25 +57,35 @@ CHANGES: dict[str, dict[str, dict[str, Any]]] = {
     "half the noise": {},
     "minimum and half the noise": {"critics": {"backup": "min"}, "actor": {"combine": "min"}},
 }
-NOISE = {"half the noise": 0.5, "minimum and half the noise": 0.5}
+LONG: dict[str, dict[str, dict[str, Any]]] = {
+    "weights of the last update": {"critics": {"backup": "min"}, "actor": {"combine": "min"}},
+    "average of the weights": {
+        "critics": {"backup": "min"},
+        "actor": {"combine": "min", "averaging": 0.999},
+    },
+}
+"""Learned for longer, and looked at more often: a table of their own."""
+NOISE = dict.fromkeys(["half the noise", "minimum and half the noise", *LONG], 0.5)
 """What is learned is looked at with its noise times this."""
 BEHAVIOUR = 0.01
-EPOCHS = 4
-LOOKS = 2
+EPOCHS, LONG_EPOCHS = 4, 24
+LOOKS, LONG_LOOKS = 2, 4
 EPISODES = 20
 STEPS = 700
 
 
 def vary(name: str) -> LearnerConfig:
-    """The learner of large logs, its critics averaged, with the changes of a variant."""
-    config, changes = AdviceConfig().learner, CHANGES[name]
+    """The learner of large logs, its critics averaged, its weights not, changed by a variant."""
+    config, changes = AdviceConfig().learner, (CHANGES | LONG)[name]
     critics = {"backup": "mean", **changes.get("critics", {})}
-    actor = {"combine": "mean", "behaviour_weight": BEHAVIOUR, **changes.get("actor", {})}
+    usual = {"combine": "mean", "averaging": None, "behaviour_weight": BEHAVIOUR}
+    actor = usual | changes.get("actor", {})
+    epochs = LONG_EPOCHS if name in LONG else EPOCHS
     return dataclasses.replace(
         config,
         critics=dataclasses.replace(config.critics, **critics),
         actor=dataclasses.replace(config.actor, **actor),
-        **{"epochs": EPOCHS, "stopping": None, **changes.get("learner", {})},
+        **{"epochs": epochs, "stopping": None, **changes.get("learner", {})},
     )
 
 
@@ -105,7 +115,7 @@ def study(name: str, variant: str, seed: int, cache: Path) -> dict[str, Any]:
 
     def look(epoch: EpochRecord, policy: Policy) -> None:
         seconds.append(epoch.seconds)
-        if (epoch.epoch + 1) % LOOKS:
+        if (epoch.epoch + 1) % (LONG_LOOKS if variant in LONG else LOOKS):
             return
         if variant in NOISE:
             policy = calm_policy(policy, NOISE[variant]) or policy
@@ -159,6 +169,19 @@ def write_table(lines: list[dict[str, Any]]) -> str:
     return "\n".join(rows)
 
 
+def write_long_table(lines: list[dict[str, Any]]) -> str:
+    """True value less the cost as learning goes on, a line a world and variant."""
+    epochs = range(LONG_LOOKS, LONG_EPOCHS + 1, LONG_LOOKS)
+    rows = [
+        f"| world | proposed | {' | '.join(f'{epoch} epochs' for epoch in epochs)} |",
+        f"| --- | --- |{' --- |' * len(epochs)}",
+    ]
+    for line in (line for line in lines if line["variant"] in LONG):
+        values = [f"{look['true'] - look['cost']:.0f}" for look in line["looks"]]
+        rows.append(f"| {line['world']} | {line['variant']} | {' | '.join(values)} |")
+    return "\n".join(rows)
+
+
 def _tell_old(lines: list[dict[str, Any]], world: str) -> str:
     known = {line["seed"]: line["old"] for line in lines if line["world"] == world}
     return f"{np.mean(list(known.values())):.0f}"
@@ -181,6 +204,7 @@ def _tell(lines: list[dict[str, Any]]) -> str:
 def draw(lines: list[dict[str, Any]], path: Path) -> None:
     """True value less the cost, a panel a world, a line a variant: first look to last."""
     plotting = import_matplotlib()
+    lines = [line for line in lines if line["variant"] in CHANGES]
     worlds = [world for world in WORLDS if any(line["world"] == world for line in lines)]
     variants = [name for name in CHANGES if any(line["variant"] == name for line in lines)]
     figure, all_axes = plotting.subplots(
@@ -212,7 +236,7 @@ def draw(lines: list[dict[str, Any]], path: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--worlds", default=",".join(WORLDS))
-    parser.add_argument("--variants", default=",".join(CHANGES))
+    parser.add_argument("--variants", default=",".join([*CHANGES, *LONG]))
     parser.add_argument("--seeds", default="100")
     parser.add_argument("--cache", type=Path, default=Path("results/.cache/study"))
     parser.add_argument("--out", type=Path, default=Path("results/learner/study.jsonl"))

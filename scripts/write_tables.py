@@ -38,6 +38,7 @@ STUDIES = {
     "learner": Study(
         "learner/study.jsonl", study_learner.write_table, study_learner.draw, "learner.svg"
     ),
+    "averaging": Study("learner/study.jsonl", study_learner.write_long_table),
     "timing": Study("bench/decision.jsonl", time_decision.write_table),
     "shrinking": Study(
         "calibration/shrinking.jsonl", shrink_log.write_table, shrink_log.draw, "shrinking.svg"

@@ -99,9 +99,25 @@ def test_the_study_of_the_learner_as_a_table_and_as_a_picture(tmp_path: Path) ->
     assert "true value less the cost" in (tmp_path / "study.svg").read_text()
 
 
+def test_learning_for_longer_has_a_table_of_its_own() -> None:
+    lines = [
+        studied("base", [101.0, 111.0]),
+        studied("average of the weights", [51.0, 61.0, 71.0, 81.0, 91.0, 101.0]),
+    ]
+    epochs = " | ".join(f"{epoch} epochs" for epoch in (4, 8, 12, 16, 20, 24))
+    assert study_learner.write_long_table(lines).splitlines() == [
+        f"| world | proposed | {epochs} |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+        "| hopper | average of the weights | 50 | 60 | 70 | 80 | 90 | 100 |",
+    ]
+
+
 def test_variants_change_what_they_say() -> None:
     base = study_learner.vary("base")
     assert base.stopping is None
+    plain, averaged = (study_learner.vary(name) for name in study_learner.LONG)
+    assert (plain.epochs, plain.actor.averaging) == (24, None)
+    assert (averaged.epochs, averaged.actor.averaging) == (24, 0.999)
     for name in study_learner.CHANGES:
         assert (study_learner.vary(name) == base) is (name in ("base", "half the noise")), name
 
