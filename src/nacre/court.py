@@ -87,11 +87,12 @@ class Court:
         critics: Critics | None = None,
     ) -> Evaluation:
         """What fresh critics say of a policy, or what given ones come to say."""
-        config, prepared = config or self.config.judges, self._prepare(policy)
+        config = config or self.config.judges
+        self.report.begin(stage, config.epochs)
+        prepared = self._prepare(policy)
         if critics is not None:
             begun = CriticState.init(config.critics, critics)
             prepared = dataclasses.replace(prepared, fresh=begun, fitted=begun)
-        self.report.begin(stage, config.epochs)
 
         def heard(epoch: EpochReport) -> None:
             self.report(

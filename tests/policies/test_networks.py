@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from nacre.errors import InputError
-from nacre.policies.networks import MLP
+from nacre.policies.networks import MLP, draw_weights
 
 
 def test_forward_pass_agrees_with_numpy():
@@ -64,3 +64,13 @@ def test_layers_that_do_not_fit_are_refused(build, message):
     with pytest.raises(InputError) as caught:
         build()
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("shape", [(3,), (2, 5, 7), (1, 1), (3, 20_000), (0, 4)])
+def test_weights_are_those_of_the_generator(shape):
+    """To the bit, drawn in whichever length, compiled or not."""
+    key = jax.random.key(4)
+    expected = jax.random.uniform(key, shape, minval=-0.3, maxval=0.3)
+    np.testing.assert_array_equal(draw_weights(key, shape, 0.3), expected)
+    compiled = jax.jit(lambda key: draw_weights(key, shape, 0.3))(key)
+    np.testing.assert_array_equal(compiled, expected)

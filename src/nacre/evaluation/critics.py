@@ -16,6 +16,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from nacre.policies.distributions import ActionDistribution, DiscreteDistribution
+from nacre.policies.networks import draw_weights
 from nacre.policies.policy import Scaling, Signature
 
 Combine = Literal["min", "mean"] | float
@@ -63,8 +64,8 @@ class Critics(eqx.Module):
         ):
             weight_key, bias_key = jax.random.split(layer_key)
             bound = 1.0 / math.sqrt(fan_in)
-            weights.append(_uniform(weight_key, (n_critics, fan_in, fan_out), bound))
-            biases.append(_uniform(bias_key, (n_critics, 1, fan_out), bound))
+            weights.append(draw_weights(weight_key, (n_critics, fan_in, fan_out), bound))
+            biases.append(draw_weights(bias_key, (n_critics, 1, fan_out), bound))
         norms = tuple(
             (jnp.ones((n_critics, 1, width)), jnp.zeros((n_critics, 1, width)))
             for width in (hidden if layer_norm else ())
@@ -153,7 +154,3 @@ def _normalise(x: Array, scale: Array, offset: Array) -> Array:
     mean = jnp.mean(x, axis=-1, keepdims=True)
     variance = jnp.var(x, axis=-1, keepdims=True)
     return (x - mean) * jax.lax.rsqrt(variance + LAYER_NORM_EPSILON) * scale + offset
-
-
-def _uniform(key: PRNGKeyArray, shape: tuple[int, ...], bound: float) -> Array:
-    return jax.random.uniform(key, shape, minval=-bound, maxval=bound)

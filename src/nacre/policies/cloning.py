@@ -199,7 +199,7 @@ def fit(
         (jnp.asarray(observations[part]), jnp.asarray(targets[part])) for part in (fitted, watched)
     )
     network = _descend(config, loss, policy, rows[0], rows[1], step_key)
-    if not all(bool(jnp.all(jnp.isfinite(leaf))) for leaf in jax.tree.leaves(network)):
+    if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(network)):
         raise InputError("cloning diverged; lower learning_rate in CloneConfig")
     return dataclasses.replace(policy, network=network)
 

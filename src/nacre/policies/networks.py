@@ -9,6 +9,7 @@ from typing import Literal
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from nacre.errors import InputError
@@ -20,6 +21,10 @@ ACTIVATIONS: dict[Activation, Callable[[Array], Array]] = {
     "tanh": jnp.tanh,
     "identity": lambda x: x,
 }
+
+
+DRAWN = 2**14
+"""Weights that are drawn at a time, at least."""
 
 
 class MLP(eqx.Module):
@@ -78,10 +83,8 @@ class MLP(eqx.Module):
         ):
             weight_key, bias_key = jax.random.split(layer_key)
             bound = 1.0 / math.sqrt(inputs)
-            weights.append(
-                jax.random.uniform(weight_key, (inputs, outputs), minval=-bound, maxval=bound)
-            )
-            biases.append(jax.random.uniform(bias_key, (outputs,), minval=-bound, maxval=bound))
+            weights.append(draw_weights(weight_key, (inputs, outputs), bound))
+            biases.append(draw_weights(bias_key, (outputs,), bound))
         if activations is None:
             between: list[Activation] = ["relu"] * (layers - 1)
             activations = (*between, "identity")
@@ -99,3 +102,17 @@ class MLP(eqx.Module):
         ):
             x = ACTIVATIONS[activation](x @ weight + bias)
         return x
+
+
+def draw_weights(key: PRNGKeyArray, shape: tuple[int, ...], bound: float) -> Array:
+    """Numbers that are uniform in ±bound, as `jax.random.uniform` draws them, to the bit.
+
+    It compiles its generator anew for every shape. Its numbers only depend on their places, so that
+    the first of many are those of few: a few lengths do for all shapes.
+    """
+    if isinstance(key, jax.core.Tracer):
+        return jax.random.uniform(key, shape, minval=-bound, maxval=bound)
+    size = math.prod(shape)
+    length = max(DRAWN, 2 ** math.ceil(math.log2(max(size, 1))))
+    drawn = jax.random.uniform(key, (length,), minval=-bound, maxval=bound)
+    return jnp.asarray(np.asarray(drawn)[:size].reshape(shape))
