@@ -528,8 +528,34 @@ def test_critics_that_miss_the_returns_lower_the_confidence() -> None:
     assert advice.verdict != "switch"
 
 
+@pytest.mark.parametrize("threads", [1, 3])
+def test_who_convinces_spares_the_lessons_after_it(
+    threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engines, "count_processors", lambda: threads)
+    config = dataclasses.replace(CONFIG, behaviour_weights=(0.02, 0.1), cost_factors=(1.0, 2.0))
+    assert [one.name for one in config.find_earlier(config.lessons[3])] == ["learned-0.02-cost2"]
+    heard: list[Tick] = []
+    cheap = ask(CHEAP, config=config, reporter=heard.append)
+    names = [one.candidate.name for one in cheap.assessments]
+    # Other prices are no reason to be spared.
+    assert names == ["calm-0.3", "learned-0.02", "learned-0.02-cost2"]
+    assert cheap.verdict == "switch"
+    assert "learning learned-0.1" not in {tick.stage for tick in heard}
+    assert cheap.evidence.curve_names == ("learned-0.02", "learned-0.02-cost2")
+    # At a price that nothing is worth, everything is tried; and at any price if so wanted.
+    once = dataclasses.replace(config, cost_factors=(1.0,))
+    every = ["calm-0.3", "learned-0.02", "learned-0.1"]
+    assert [one.candidate.name for one in ask(DEAR, config=once).assessments] == every
+    lavish = ask(CHEAP, config=dataclasses.replace(once, sparing=False))
+    assert [one.candidate.name for one in lavish.assessments] == every
+    assert lavish.assessments[1].gain.mean == cheap.assessments[1].gain.mean
+
+
 def test_any_number_of_threads_gives_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
-    config = dataclasses.replace(CONFIG, behaviour_weights=(0.02, 0.1), doubt_share=0.4)
+    config = dataclasses.replace(
+        CONFIG, behaviour_weights=(0.02, 0.1), sparing=False, doubt_share=0.4
+    )
     found = []
     for threads in (1, 4):
         monkeypatch.setattr(engines, "count_processors", lambda threads=threads: threads)

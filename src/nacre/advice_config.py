@@ -23,10 +23,11 @@ SMALL_LOG = 100_000
 MODEST: dict[str, Any] = {
     "learned_noise": 1.0,
     "calm_factors": (0.3,),
+    "sparing": False,
     "doubt_epochs": None,
     "copy_divergence": LARGEST_DIVERGENCE,
 }
-"""Small logs and tables: learning starts from the policy itself, and nothing is calmed further."""
+"""Small logs and tables: all is learned, from the policy itself, and nothing is calmed further."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,8 @@ class AdviceConfig:
             policy's actions.
         cost_factors: Candidates are learned as if the switch cost each of these times as much: more
             of them make a frontier of value against moved mass, for other prices than today's.
+        sparing: Learn with a further behaviour weight only where none of those before it has led to
+            a candidate that would be switched to.
         learned_noise: What is learned is proposed with its noise times this: noise that was good to
             explore with, or that the behaviour term held on to, costs value afterwards.
         calm_factors: The old policy with its noise times each of these is a candidate too.
@@ -84,6 +87,7 @@ class AdviceConfig:
     learner: LearnerConfig = field(default_factory=lambda: _default_learner())
     behaviour_weights: tuple[float, ...] = (0.01, 0.1)
     cost_factors: tuple[float, ...] = (1.0,)
+    sparing: bool = True
     learned_noise: float = 0.5
     calm_factors: tuple[float, ...] = (0.1,)
     learning_share: float = 0.5
@@ -140,6 +144,13 @@ class AdviceConfig:
             for factor in self.cost_factors
             for weight in self.behaviour_weights
         )
+
+    def find_earlier(self, lesson: Lesson) -> tuple[Lesson, ...]:
+        """The lessons that may make this one unnecessary."""
+        if not self.sparing:
+            return ()
+        same = [one for one in self.lessons if one.cost_factor == lesson.cost_factor]
+        return tuple(same[: same.index(lesson)])
 
     def as_json(self) -> dict[str, Any]:
         """All values as plain data, for records."""

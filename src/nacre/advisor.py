@@ -32,6 +32,8 @@ from nacre.versions import find_versions
 
 EXAMINING = "examining the log"
 JUDGING_OLD = "judging the old policy"
+STAGES = ("learning", "judging", "doubting")
+"""What a learned candidate goes through."""
 COMPILING = 2500.0
 """Updates of critics that could be done while a stage is compiled, about."""
 LEAST_EPISODES = 4
@@ -209,7 +211,7 @@ def _hear_all(
 
     Nothing depends on what is done when: the same numbers come out of any number of threads.
     """
-    old_policy, agenda = school.old_policy, school.agenda
+    old_policy, agenda, config = school.old_policy, school.agenda, school.config
 
     def hear_old() -> tuple[Evaluation, Estimate, float]:
         old = court.evaluate(old_policy, JUDGING_OLD)
@@ -223,10 +225,16 @@ def _hear_all(
         agenda.finish(f"judging {candidate.name}", f"doubting {candidate.name}")
         return found
 
+    def teach(lesson: Lesson) -> Learned | None:
+        if any(_convinces(judging[one].result(), config) for one in config.find_earlier(lesson)):
+            agenda.finish(*(f"{stage} {lesson.name}" for stage in STAGES))
+            return None
+        return school.learn(lesson, first.result())
+
     def assess_learned(lesson: Lesson) -> Judged | None:
         learned = learning[lesson].result()
         # Who broke down on the way is not proposed.
-        if not learned.healthy:
+        if learned is None or not learned.healthy:
             return None
         return assess(school.propose(lesson, learned))
 
@@ -234,12 +242,16 @@ def _hear_all(
         # In this order nothing waits for what comes after it.
         first = pool.submit(school.find_first)
         hearing = pool.submit(hear_old)
+        later = [lesson for lesson in config.lessons if config.find_earlier(lesson)]
         learning = {
-            lesson: pool.submit(lambda lesson: school.learn(lesson, first.result()), lesson)
-            for lesson in school.config.lessons
+            lesson: pool.submit(teach, lesson) for lesson in config.lessons if lesson not in later
         }
         assessing = [pool.submit(assess, candidate) for candidate in brought]
-        assessing += [pool.submit(assess_learned, lesson) for lesson in learning]
+        judging = {lesson: pool.submit(assess_learned, lesson) for lesson in learning}
+        for lesson in later:
+            learning[lesson] = pool.submit(teach, lesson)
+            judging[lesson] = pool.submit(assess_learned, lesson)
+        assessing += [judging[lesson] for lesson in config.lessons]
         wait_for_all([hearing, first, *learning.values(), *assessing])
         judged = [one.result() for one in assessing]
         if not any(judged):
@@ -247,8 +259,16 @@ def _hear_all(
                 assess(Candidate("unchanged", old_policy, "the old policy; nothing else was found"))
             ]
     old, old_value, _ = hearing.result()
-    learned = {lesson.name: one.result() for lesson, one in learning.items()}
+    taught = {lesson.name: learning[lesson].result() for lesson in config.lessons}
+    learned = {name: one for name, one in taught.items() if one is not None}
     return Heard(old, old_value, learned, [one for one in judged if one is not None])
+
+
+def _convinces(judged: Judged | None, config: AdviceConfig) -> bool:
+    """Whether a candidate would be switched to."""
+    if judged is None or not judged.assessment.trusted:
+        return False
+    return judged.assessment.gain.bound(config.confidence) > 0
 
 
 def _judge_starts(
