@@ -201,7 +201,7 @@ def test_every_candidate_is_assessed() -> None:
     }
     shares = [tick.share for tick in heard]
     assert shares == sorted(shares)
-    assert 0 < shares[0] < 0.2
+    assert 0 < shares[0] < 0.5
     assert shares[-1] == pytest.approx(1.0)
     by_name = {one.candidate.name: one for one in advice.assessments}
     assert by_name["mine"].gain.mean > 0 > by_name["bad"].gain.mean
@@ -435,13 +435,14 @@ def test_no_switch_comes_of_what_broke(
 
 def test_a_gain_has_to_stand_some_way_towards_the_worst_critic() -> None:
     advice = found(CHEAP)
-    config = dataclasses.replace(CONFIG, doubt_share=0.4, doubt_epochs=None)
+    config = dataclasses.replace(CONFIG, doubt_share=0.4)
     heard: list[Tick] = []
     doubted = ask(CHEAP, config=config, reporter=heard.append)
     for one, before in zip(doubted.assessments, advice.assessments, strict=True):
         # Nobody searched for less noise.
+        stage = f"doubting {one.candidate.name}"
+        assert (stage in {tick.stage for tick in heard}) is one.candidate.searched
         expected = one.candidate.searched and before.gain.mean + before.cost.total > 0
-        assert (f"doubting {one.candidate.name}" in {tick.stage for tick in heard}) is expected
         assert one.gain.mean == before.gain.mean
         assert (one.gain.pessimistic is not None) is expected
         if one.gain.pessimistic is not None:
@@ -454,26 +455,18 @@ def test_a_gain_has_to_stand_some_way_towards_the_worst_critic() -> None:
     assert lows[1] <= lows[0]  # type: ignore[operator]
 
 
-def test_doubt_goes_on_from_where_the_judges_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    real, given = court.Court.evaluate, {}
+def test_doubt_begins_where_the_judges_begin(monkeypatch: pytest.MonkeyPatch) -> None:
+    real, heard = court.Court.evaluate, {}
 
-    def listen(bench: Any, policy: Any, stage: str, config: Any = None, **options: Any) -> Any:
-        found = given[stage] = real(bench, policy, stage, config, **options)
-        given[f"{stage}, from"] = options.get("critics")
-        return found
+    def listen(bench: Any, policy: Any, stage: str, config: Any = None) -> Any:
+        evaluation = heard[stage] = real(bench, policy, stage, config)
+        return evaluation
 
     monkeypatch.setattr(court.Court, "evaluate", listen)
-    lows = {}
-    for epochs in (None, 1):
-        advice = ask(config=dataclasses.replace(CONFIG, doubt_share=0.4, doubt_epochs=epochs))
-        name = advice.chosen.candidate.name
-        lows[epochs] = advice.chosen.gain.pessimistic
-        doubted, judged = given[f"doubting {name}"], given[f"judging {name}"]
-        begun = given[f"doubting {name}, from"]
-        assert len(doubted.curve) == (epochs or CONFIG.judges.epochs)
-        assert begun is (None if epochs is None else judged.critics)
-        assert doubted.value <= judged.value + 1e-4
-    assert lows[1] == pytest.approx(lows[None], abs=0.1 * abs(found(CHEAP).chosen.gain.mean))
+    name = ask(config=dataclasses.replace(CONFIG, doubt_share=0.4)).chosen.candidate.name
+    doubted, judged = heard[f"doubting {name}"], heard[f"judging {name}"]
+    assert len(doubted.curve) == len(judged.curve) == CONFIG.judges.epochs
+    assert doubted.value <= judged.value + 1e-4
 
 
 def test_a_pessimistic_evaluation_that_broke_is_not_trusted(
@@ -640,7 +633,6 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"calm_factors": (1.0,)}, "calm_factors = (1.0,): must lie between 0 and 1"),
     ({"spread_scale": 0.0}, "spread_scale = 0.0: must be finite and positive"),
     ({"doubt_share": 1.1}, "doubt_share = 1.1: must lie in [0, 1)"),
-    ({"doubt_epochs": 0}, "doubt_epochs = 0: at least 1 is needed, or None"),
     ({"copy_divergence": math.nan}, "copy_divergence = nan: cannot be negative"),
     (
         {"judges": dataclasses.replace(JUDGES, bootstrap=False)},

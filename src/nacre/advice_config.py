@@ -24,7 +24,6 @@ MODEST: dict[str, Any] = {
     "learned_noise": 1.0,
     "calm_factors": (0.3,),
     "sparing": False,
-    "doubt_epochs": None,
     "copy_divergence": LARGEST_DIVERGENCE,
 }
 """Small logs and tables: all is learned, from the policy itself, and nothing is calmed further."""
@@ -78,8 +77,6 @@ class AdviceConfig:
             log supports; all the way for those it does not support. Calibrated, frozen. On a narrow
             log critics agree and are wrong where learning looked for it, but their worst is far
             away.
-        doubt_epochs: The worst of the critics is looked for from where the judges ended, in this
-            many epochs; None for from where they began, in as many as theirs.
         copy_divergence: Learning starts from a small copy of the old policy that is no further from
             it than this, in nats; else from the policy itself, where it has weights.
     """
@@ -96,7 +93,6 @@ class AdviceConfig:
     rule: Literal["bounds", "paper"] = "bounds"
     spread_scale: float = 2.0
     doubt_share: float = 0.4
-    doubt_epochs: int | None = 3
     copy_divergence: float = 0.1
 
     def __post_init__(self) -> None:
@@ -124,8 +120,6 @@ class AdviceConfig:
             problems.append(f"spread_scale = {self.spread_scale}: must be finite and positive")
         if not 0 <= self.doubt_share < 1:
             problems.append(f"doubt_share = {self.doubt_share}: must lie in [0, 1)")
-        if self.doubt_epochs is not None and self.doubt_epochs < 1:
-            problems.append(f"doubt_epochs = {self.doubt_epochs}: at least 1 is needed, or None")
         if not self.copy_divergence >= 0:
             problems.append(f"copy_divergence = {self.copy_divergence}: cannot be negative")
         if self.learner.warm_critics:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Sequence
-from typing import NamedTuple
+from concurrent.futures import Future
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import ArrayLike
@@ -14,7 +15,7 @@ from nacre.advice import Advice, Estimate, StartVerdict
 from nacre.advice_config import AdviceConfig, Lesson, suggest_config
 from nacre.costs.description import describe_cost
 from nacre.costs.family import SwitchingCost, check_same_spaces
-from nacre.court import Court, Judged
+from nacre.court import Court, Doubted, Incumbent, Judged
 from nacre.decision.ruling import Circumstances, reach_verdict
 from nacre.engines import open_threads, wait_for_all
 from nacre.errors import InputError
@@ -81,12 +82,10 @@ def advise(
     rows = np.asarray(as_rows(log.starts if start is None else start, old_policy.signature))
     brought = [*candidates, *_calm(old_policy, config)]
     agenda = Agenda(reporter or Silent(), _plan_work(config, brought))
-    behaviour = examine_behaviour(log, old_policy)
-    agenda(Tick(EXAMINING, 0, 1, 0))
     learning_log, judging_log = log.split(config.learning_share, seed=seed)
     court = Court(judging_log, rows, config, seed, agenda, uncertainty)
     school = School(learning_log, old_policy, cost, rows, config, seed, agenda)
-    old, old_value, learned, judged = _hear_all(court, school, log, behaviour, brought)
+    behaviour, old, old_value, learned, judged = _hear_all(court, school, log, brought)
     assessments = tuple(one.assessment for one in judged)
     circumstances = Circumstances(
         config.confidence,
@@ -179,9 +178,8 @@ def _plan_work(config: AdviceConfig, brought: Sequence[Candidate]) -> dict[str, 
     learner, judges = config.learner, config.judges
     learning = learner.prefit_steps + learner.epochs * learner.steps_per_epoch
     judging = judges.epochs * judges.steps_per_epoch
-    doubting = (config.doubt_epochs or judges.epochs) * judges.steps_per_epoch
     names = [lesson.name for lesson in config.lessons]
-    stages = {"judging": judging, "doubting": doubting if config.doubt_share > 0 else 0}
+    stages = {"judging": judging, "doubting": judging if config.doubt_share > 0 else 0}
     return {
         EXAMINING: 0.4 * COMPILING,
         COPYING: COMPILING if names else 0.0,
@@ -196,34 +194,44 @@ def _plan_work(config: AdviceConfig, brought: Sequence[Candidate]) -> dict[str, 
 
 
 class Heard(NamedTuple):
-    """What the critics say of the old policy, its value, what was learned, all candidates."""
+    """Whose log it is, the old policy by critics and its value, what was learned, candidates."""
 
+    behaviour: Behaviour
     old: Evaluation
     old_value: Estimate
     learned: dict[str, Learned]
     judged: list[Judged]
 
 
-def _hear_all(
-    court: Court, school: School, log: Log, behaviour: Behaviour, brought: Sequence[Candidate]
-) -> Heard:
+def _hear_all(court: Court, school: School, log: Log, brought: Sequence[Candidate]) -> Heard:
     """Judge the old policy, learn, judge candidates: at the same time where there are processors.
 
     Nothing depends on what is done when: the same numbers come out of any number of threads.
     """
     old_policy, agenda, config = school.old_policy, school.agenda, school.config
 
-    def hear_old() -> tuple[Evaluation, Estimate, float]:
-        old = court.evaluate(old_policy, JUDGING_OLD)
-        return old, *court.value_old(log, behaviour, old_policy, old)
+    def examine() -> Behaviour:
+        behaviour = examine_behaviour(log, old_policy)
+        agenda(Tick(EXAMINING, 0, 1, 0))
+        return behaviour
 
-    def assess(candidate: Candidate) -> Judged | None:
-        old, _, doubt = hearing.result()
-        found = court.assess(
-            candidate, old_policy, old, school.cost, log, doubt, on_policy=behaviour.on_policy
-        )
-        agenda.finish(f"judging {candidate.name}", f"doubting {candidate.name}")
+    def hear_old() -> tuple[Incumbent, Estimate]:
+        old, behaviour = court.evaluate(old_policy, JUDGING_OLD), behaving.result()
+        value, missed = court.value_old(log, behaviour, old_policy, old)
+        return Incumbent(old_policy, old, missed, behaviour.on_policy), value
+
+    def doubt(candidate: Candidate) -> Doubted:
+        # What is prepared for the old policy serves the others.
+        hearing.result()
+        found = court.doubt(candidate, old_policy, log)
+        agenda.finish(f"doubting {candidate.name}")
         return found
+
+    def assess(candidate: Candidate, doubting: Future[Doubted]) -> Judged:
+        incumbent, _ = hearing.result()
+        new = court.evaluate(candidate.policy, f"judging {candidate.name}")
+        agenda.finish(f"judging {candidate.name}")
+        return court.assess(candidate, new, incumbent, doubting.result(), school.cost, log)
 
     def teach(lesson: Lesson) -> Learned | None:
         if any(_convinces(judging[one].result(), config) for one in config.find_earlier(lesson)):
@@ -231,37 +239,51 @@ def _hear_all(
             return None
         return school.learn(lesson, first.result())
 
-    def assess_learned(lesson: Lesson) -> Judged | None:
+    def propose(lesson: Lesson) -> Candidate | None:
         learned = learning[lesson].result()
         # Who broke down on the way is not proposed.
         if learned is None or not learned.healthy:
             return None
-        return assess(school.propose(lesson, learned))
+        return school.propose(lesson, learned)
+
+    def doubt_learned(lesson: Lesson) -> Doubted | None:
+        candidate = propose(lesson)
+        return None if candidate is None else doubt(candidate)
+
+    def assess_learned(lesson: Lesson) -> Judged | None:
+        candidate = propose(lesson)
+        return None if candidate is None else assess(candidate, doubting[lesson])
 
     with open_threads(agenda.stop) as pool:
         # In this order nothing waits for what comes after it.
+        behaving = pool.submit(examine)
         first = pool.submit(school.find_first)
         hearing = pool.submit(hear_old)
         later = [lesson for lesson in config.lessons if config.find_earlier(lesson)]
         learning = {
             lesson: pool.submit(teach, lesson) for lesson in config.lessons if lesson not in later
         }
-        assessing = [pool.submit(assess, candidate) for candidate in brought]
-        judging = {lesson: pool.submit(assess_learned, lesson) for lesson in learning}
-        for lesson in later:
-            learning[lesson] = pool.submit(teach, lesson)
+        assessing: list[Future[Any]] = [
+            pool.submit(assess, one, pool.submit(doubt, one)) for one in brought
+        ]
+        doubting: dict[Lesson, Future[Any]] = {}
+        judging: dict[Lesson, Future[Judged | None]] = {}
+        for lesson in [*learning, *later]:
+            if lesson in later:
+                learning[lesson] = pool.submit(teach, lesson)
+            doubting[lesson] = pool.submit(doubt_learned, lesson)
             judging[lesson] = pool.submit(assess_learned, lesson)
         assessing += [judging[lesson] for lesson in config.lessons]
-        wait_for_all([hearing, first, *learning.values(), *assessing])
+        wait_for_all([behaving, hearing, first, *learning.values(), *doubting.values(), *assessing])
         judged = [one.result() for one in assessing]
         if not any(judged):
-            judged = [
-                assess(Candidate("unchanged", old_policy, "the old policy; nothing else was found"))
-            ]
-    old, old_value, _ = hearing.result()
+            same = Candidate("unchanged", old_policy, "the old policy; nothing else was found")
+            judged = [assess(same, pool.submit(doubt, same))]
     taught = {lesson.name: learning[lesson].result() for lesson in config.lessons}
     learned = {name: one for name, one in taught.items() if one is not None}
-    return Heard(old, old_value, learned, [one for one in judged if one is not None])
+    incumbent, value = hearing.result()
+    proposed = [one for one in judged if one is not None]
+    return Heard(behaving.result(), incumbent.evaluation, value, learned, proposed)
 
 
 def _convinces(judged: Judged | None, config: AdviceConfig) -> bool:

@@ -20,7 +20,6 @@ from nacre.costs.family import SwitchingCost
 from nacre.decision.break_even import find_break_even, find_price
 from nacre.decision.gain import Gain
 from nacre.evaluation.advantage import read_advantage
-from nacre.evaluation.backup import CriticState
 from nacre.evaluation.behaviour import Behaviour
 from nacre.evaluation.critics import Critics
 from nacre.evaluation.fitted import (
@@ -35,7 +34,7 @@ from nacre.evaluation.fitted import (
 )
 from nacre.evaluation.returns import value_from_returns
 from nacre.evaluation.second_opinion import SecondOpinion, weigh_episodes
-from nacre.evaluation.support import examine_support
+from nacre.evaluation.support import Support, examine_support
 from nacre.learning.progress import Agenda, Tick
 from nacre.learning.proposals import Candidate
 from nacre.log import Log
@@ -55,6 +54,33 @@ class Judged:
     new: Evaluation
     worst: Evaluation | None = None
     doubt_share: float = 1.0
+
+
+@dataclass(frozen=True)
+class Incumbent:
+    """The policy in force, and what the critics say of it.
+
+    `missed` is how far they miss its returns; only a log that is its own, `on_policy`, can be
+    weighted by how likely others are to act so.
+    """
+
+    policy: Policy
+    evaluation: Evaluation
+    missed: float
+    on_policy: bool
+
+
+@dataclass(frozen=True)
+class Doubted:
+    """How far the log supports a candidate, and what the worst of the critics says of it.
+
+    `share` is how far towards the worst its gain still has to be one; nobody asks the worst, and it
+    is None, where that is no way at all.
+    """
+
+    support: Support
+    share: float
+    worst: Evaluation | None
 
 
 @dataclass(frozen=True)
@@ -79,20 +105,11 @@ class Court:
     _prepared: dict[Signature, Preparation] = field(default_factory=dict, repr=False)
 
     def evaluate(
-        self,
-        policy: Policy,
-        stage: str,
-        config: EvaluationConfig | None = None,
-        *,
-        critics: Critics | None = None,
+        self, policy: Policy, stage: str, config: EvaluationConfig | None = None
     ) -> Evaluation:
-        """What fresh critics say of a policy, or what given ones come to say."""
+        """What fresh critics say of a policy."""
         config = config or self.config.judges
         self.report.begin(stage, config.epochs)
-        prepared = self._prepare(policy)
-        if critics is not None:
-            begun = CriticState.init(config.critics, critics)
-            prepared = dataclasses.replace(prepared, fresh=begun, fitted=begun)
 
         def heard(epoch: EpochReport) -> None:
             self.report(
@@ -106,7 +123,7 @@ class Court:
             config,
             discount=self.config.learner.discount,
             seed=self.seed,
-            prepared=prepared,
+            prepared=self._prepare(policy),
             on_epoch=heard,
         )
 
@@ -123,37 +140,44 @@ class Court:
             )
         return self._prepared[signature]
 
+    def doubt(self, candidate: Candidate, old_policy: Policy, log: Log) -> Doubted:
+        """How far the log supports a candidate, and the worst of the critics where it counts."""
+        support = examine_support(log, old_policy, candidate.policy, seed=self.seed)
+        share = self._find_share(candidate, supported=support.supported)
+        worst = None
+        if share > 0:
+            critics = dataclasses.replace(self.config.judges.critics, backup="min")
+            judges = dataclasses.replace(self.config.judges, critics=critics)
+            worst = self.evaluate(candidate.policy, f"doubting {candidate.name}", judges)
+        return Doubted(support, share, worst)
+
     def assess(
         self,
         candidate: Candidate,
-        old_policy: Policy,
-        old: Evaluation,
+        new: Evaluation,
+        incumbent: Incumbent,
+        doubted: Doubted,
         cost: SwitchingCost,
         log: Log,
-        doubt: float,
-        *,
-        on_policy: bool = True,
     ) -> Judged:
         """What a candidate adds to the old policy and what the switch costs.
 
         Args:
             candidate: The policy proposed.
-            old_policy: The policy in force.
-            old: What the critics say of it.
-            cost: The price of leaving it.
-            log: The whole log: the cost and the support need no held-out part.
-            doubt: How far the critics miss the old policy's returns.
-            on_policy: Whether the log is the old policy's own: only then can it be weighted.
+            new: What the critics say of it.
+            incumbent: The policy in force, and what they say of that.
+            doubted: What the worst of the critics says of the candidate.
+            cost: The price of the switch.
+            log: The whole log: the cost needs no held-out part.
         """
+        old_policy, old = incumbent.policy, incumbent.evaluation
         breakdown = cost.evaluate(old_policy, candidate.policy, log, seed=self.seed)
         price = find_price(cost, breakdown, old_policy, candidate.policy, log, seed=self.seed)
-        support = examine_support(log, old_policy, candidate.policy, seed=self.seed)
-        new = self.evaluate(candidate.policy, f"judging {candidate.name}")
-        second = self._ask_again(candidate, old_policy, old, new) if on_policy else None
+        second = self._ask_again(candidate, old_policy, old, new) if incumbent.on_policy else None
         healthy = new.healthy and old.healthy
-        missed = 0.0
+        contradicted = 0.0
         if second is not None:
-            missed = self._contradict(second, candidate, old_policy, old, new)
+            contradicted = self._contradict(second, candidate, old_policy, old, new)
         gain = Gain(
             _differences(new.per_critic, old.per_critic),
             breakdown.total,
@@ -162,13 +186,14 @@ class Court:
                 price.error(cost.weight_errors),
                 price.shift(self.uncertainty, breakdown.learning_mass),
             ),
-            max(doubt, missed),
+            max(incumbent.missed, contradicted),
             scale=self.config.spread_scale,
         )
-        share = self._find_share(candidate, supported=support.supported)
-        gain, worst, notes = self._doubt(candidate, gain, new, old, share)
+        gain, notes = self._lower(gain, new, old, doubted)
+        # The worst counts where it has lowered the gain, and only there can it have broken down.
+        worst = None if gain.pessimistic is None else doubted.worst
         healthy = healthy and (worst is None or worst.healthy)
-        if second is not None and missed > 0:
+        if second is not None and contradicted > 0:
             notes.append(f"weighted episodes say otherwise: {second.gain:.4g} before the cost")
         return Judged(
             Assessment(
@@ -176,7 +201,7 @@ class Court:
                 self.describe(new),
                 gain,
                 breakdown,
-                support,
+                doubted.support,
                 find_break_even(gain, price, self.config.confidence),
                 healthy,
                 tuple(notes),
@@ -184,7 +209,7 @@ class Court:
             ),
             new,
             worst,
-            share,
+            doubted.share,
         )
 
     def _find_share(self, candidate: Candidate, *, supported: bool) -> float:
@@ -193,32 +218,26 @@ class Court:
             return 1.0
         return self.config.doubt_share if candidate.searched else 0.0
 
-    def _doubt(
-        self, candidate: Candidate, gain: Gain, new: Evaluation, old: Evaluation, share: float
-    ) -> tuple[Gain, Evaluation | None, list[str]]:
+    def _lower(
+        self, gain: Gain, new: Evaluation, old: Evaluation, doubted: Doubted
+    ) -> tuple[Gain, list[str]]:
         """The gain that is left some way towards the worst of the critics; all the way outside."""
-        notes = []
+        share, notes = doubted.share, []
         if share == 1.0:
             notes.append(
                 "leaves the actions that the log holds: judged by the worst of the critics"
             )
         # At whatever price: who gains nothing before the cost need not be doubted.
-        if share == 0.0 or (share < 1.0 and gain.mean + gain.cost <= 0):
-            return gain, None, notes
-        worst = self.evaluate(
-            candidate.policy,
-            f"doubting {candidate.name}",
-            self._worst(),
-            critics=None if self.config.doubt_epochs is None else new.critics,
-        )
-        left = _move(new.per_critic, worst.value, share) - float(np.mean(old.per_critic))
+        if doubted.worst is None or (share < 1.0 and gain.mean + gain.cost <= 0):
+            return gain, notes
+        left = _move(new.per_critic, doubted.worst.value, share) - float(np.mean(old.per_critic))
         gain = dataclasses.replace(gain, pessimistic=left)
         if share < 1.0 and not gain.bound(self.config.confidence) > 0:
             notes.append(
                 f"gains nothing for certain {share:.0%} of the way from the critics' mean to the "
                 "worst of them"
             )
-        return gain, worst, notes
+        return gain, notes
 
     def _ask_again(
         self, candidate: Candidate, old_policy: Policy, old: Evaluation, new: Evaluation
@@ -317,12 +336,6 @@ class Court:
         chance = 2.0 * float(np.hypot(self._spread(here), returns.standard_error))
         missed = abs(float(np.mean(here)) - returns.mean) - chance
         return estimate, math.inf if math.isnan(missed) else max(0.0, missed)
-
-    def _worst(self) -> EvaluationConfig:
-        """The same critics with the minimum over the ensemble in the backup."""
-        judges, epochs = self.config.judges, self.config.doubt_epochs
-        critics = dataclasses.replace(judges.critics, backup="min")
-        return dataclasses.replace(judges, critics=critics, epochs=epochs or judges.epochs)
 
     def _spread(self, values: Numbers) -> float:
         """Standard deviation of the members, calibrated."""

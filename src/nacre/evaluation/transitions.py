@@ -25,7 +25,8 @@ class Batch(eqx.Module):
     """Rows (s, a, r, s', terminated) and how much each state counts for the actor.
 
     `resampling`, if there, is how often each critic of an ensemble sees each row: a bootstrap over
-    episodes. `next_actions`, if there, is what some policy does at the next states.
+    episodes. `next_actions`, if there, is what some policy does at the next states, `old_actions`
+    what the old policy does at the states.
     """
 
     observations: Array
@@ -36,6 +37,7 @@ class Batch(eqx.Module):
     weights: Float[Array, " rows"]
     resampling: Float[Array, "members rows"] | None = None
     next_actions: ActionDistribution | None = None
+    old_actions: ActionDistribution | None = None
 
 
 class Transitions(eqx.Module):
@@ -109,10 +111,14 @@ class Transitions(eqx.Module):
 
         Asked once at every row, in blocks: who passes through the log several times asks less.
         """
-        states, asked = self.rows.next_observations, eqx.filter_jit(policy)
-        said = [asked(states[i : i + ASKED_ROWS]) for i in range(0, len(self), ASKED_ROWS)]
-        actions: ActionDistribution = jax.tree.map(lambda *parts: jnp.concatenate(parts), *said)
-        return dataclasses.replace(self, rows=dataclasses.replace(self.rows, next_actions=actions))
+        return self._with(next_actions=_ask(policy, self.rows.next_observations))
+
+    def ask_old(self, policy: Policy) -> Transitions:
+        """The same rows, with what the old policy does at their states; asked as by `ask`."""
+        return self._with(old_actions=_ask(policy, self.rows.observations))
+
+    def _with(self, **columns: Any) -> Transitions:
+        return dataclasses.replace(self, rows=dataclasses.replace(self.rows, **columns))
 
     def take(self, rows: Int[Array, " rows"]) -> Batch:
         """Given rows."""
@@ -120,6 +126,13 @@ class Transitions(eqx.Module):
         if self.resampling is None or self.episodes is None:
             return batch
         return dataclasses.replace(batch, resampling=self.resampling[self.episodes[rows]].T)
+
+
+def _ask(policy: Policy, states: Array) -> ActionDistribution:
+    asked = eqx.filter_jit(policy)
+    said = [asked(states[i : i + ASKED_ROWS]) for i in range(0, len(states), ASKED_ROWS)]
+    actions: ActionDistribution = jax.tree.map(lambda *parts: jnp.concatenate(parts), *said)
+    return actions
 
 
 class MappedTransitions:

@@ -239,7 +239,9 @@ def objective_terms(
         expected = critics.expectation(batch.observations, distribution, uniforms, actor.combine)
         gain = jnp.mean(batch.weights * expected)
     if actor.behaviour_weight > 0:
-        old = problem.old_policy(batch.observations)
+        old = batch.old_actions
+        if old is None:
+            old = problem.old_policy(batch.observations)
         divergence = jnp.mean(batch.weights * _divergence(distribution, old))
     return value, gain, divergence
 

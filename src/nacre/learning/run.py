@@ -24,7 +24,7 @@ from nacre.evaluation.backup import CriticState
 from nacre.evaluation.critics import Critics
 from nacre.evaluation.fitted import as_rows
 from nacre.evaluation.preparation import fit_scaling, init_critics, largest_believable, prefit
-from nacre.evaluation.transitions import open_transitions
+from nacre.evaluation.transitions import Transitions, open_transitions
 from nacre.learning.checkpoint import read_checkpoint, write_checkpoint
 from nacre.learning.config import LearnerConfig
 from nacre.learning.epochs import open_epochs
@@ -225,9 +225,12 @@ def _set_up(
     transitions = open_transitions(
         log, discount=config.discount, discounted_states=config.actor.discounted_states
     )
+    opened = open_policy(old_policy, log)
+    if config.actor.behaviour_weight > 0 and isinstance(transitions, Transitions):
+        transitions = transitions.ask_old(opened)
     problem = SwitchingProblem(
         transitions,
-        open_policy(old_policy, log),
+        opened,
         as_rows(start, old_policy.signature),
         dataclasses.replace(cost, learning_weight=1.0, transaction_weight=0.0),
         prices=jnp.asarray(cost.prices, float),
