@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from nacre.errors import InputError
+from nacre.evaluation.backup import CriticConfig
 from nacre.experiments.records import (
     SETTINGS,
     is_done,
@@ -17,6 +19,7 @@ from nacre.experiments.records import (
     record_path,
     write_record,
 )
+from nacre.learning.config import ActorConfig, LearnerConfig
 
 from .samples import CHEAP
 
@@ -73,6 +76,20 @@ def test_done_is_what_has_the_same_settings(tmp_path: Path) -> None:
     for name in SETTINGS:
         with pytest.raises(InputError, match=f"made with another {name}; delete it, or choose"):
             is_done(path, EXAMPLE | {name: "other"})
+
+
+def test_what_a_record_does_not_know_of_has_its_default(tmp_path: Path) -> None:
+    config = LearnerConfig(critics=CriticConfig(hidden=(8,)))
+    known = config.as_json()
+    del known["actor"]["averaging"]
+    path = tmp_path / "a.json"
+    write_record(path, EXAMPLE | {"learner": known})
+    assert is_done(path, EXAMPLE | {"learner": config.as_json()}, config)
+    averaged = dataclasses.replace(config, actor=ActorConfig(averaging=0.9))
+    wider = LearnerConfig(critics=CriticConfig(hidden=(9,)))
+    for other in (averaged, wider):
+        with pytest.raises(InputError, match="made with another learner"):
+            is_done(path, EXAMPLE | {"learner": other.as_json()}, other)
 
 
 def test_records_of_studies_are_lines(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -37,11 +38,19 @@ def read_record(path: Path) -> dict[str, Any]:
     return record
 
 
-def is_done(path: Path, settings: dict[str, Any]) -> bool:
-    """Whether the record is there; one of other settings is refused, never overwritten."""
+def is_done(path: Path, settings: dict[str, Any], learner: Any = None) -> bool:
+    """Whether the record is there; one of other settings is refused, never overwritten.
+
+    Args:
+        path: Where it lies.
+        settings: What it should follow from.
+        learner: The configuration behind `settings["learner"]`: what a record does not know of, it
+            was made without, and so it has the default.
+    """
     if not path.exists():
         return False
     record = read_record(path)
+    record["learner"] = _complete(record.get("learner"), learner)
     for name in SETTINGS:
         # Through JSON, as the record went: tuples are lists there.
         wanted = json.loads(json.dumps(settings[name]))
@@ -50,6 +59,20 @@ def is_done(path: Path, settings: dict[str, Any]) -> bool:
                 f"{path}: made with another {name}; delete it, or choose another --out"
             )
     return True
+
+
+def _complete(recorded: Any, config: Any) -> Any:
+    """A recorded configuration with the defaults of options that have come since."""
+    if not (dataclasses.is_dataclass(config) and isinstance(recorded, dict)):
+        return recorded
+    options = {
+        option.name: _complete(recorded[option.name], getattr(config, option.name))
+        if option.name in recorded
+        else option.default
+        for option in dataclasses.fields(config)
+        if option.name in recorded or option.default is not dataclasses.MISSING
+    }
+    return recorded | options
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:

@@ -114,7 +114,7 @@ def run_group(group: Group) -> list[Path]:
     for row, config in itertools.product(group.rows, plan.configs):
         path = record_path(plan.out, row, config, group.seed)
         settings = describe_settings(plan, row, config, group.seed, world, old_policy)
-        if not is_done(path, settings):
+        if not is_done(path, settings, CONFIGS[config](row)):
             log = shared.log(settings["steps"]) if log is None else log
             record = run_record(plan, row, config, shared, log)
             write_record(path, {**settings, **record})
