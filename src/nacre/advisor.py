@@ -15,12 +15,13 @@ from nacre.advice import Advice, Estimate, StartVerdict
 from nacre.advice_config import AdviceConfig, Lesson, suggest_config
 from nacre.costs.description import describe_cost
 from nacre.costs.family import SwitchingCost, check_same_spaces
-from nacre.court import Court, Doubted, Incumbent, Judged
+from nacre.court import Court
 from nacre.decision.ruling import Circumstances, reach_verdict
 from nacre.engines import open_threads, wait_for_all
 from nacre.errors import InputError
 from nacre.evaluation.behaviour import Behaviour, examine_behaviour
 from nacre.evaluation.fitted import Evaluation, as_rows
+from nacre.findings import Doubted, Incumbent, Judged
 from nacre.learning.progress import Agenda, Reporter, Silent, Tick
 from nacre.learning.proposals import Candidate, calm_policy
 from nacre.learning.run import Learned, check_fit

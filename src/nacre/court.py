@@ -34,53 +34,14 @@ from nacre.evaluation.fitted import (
 )
 from nacre.evaluation.returns import value_from_returns
 from nacre.evaluation.second_opinion import SecondOpinion, weigh_episodes
-from nacre.evaluation.support import Support, examine_support
+from nacre.evaluation.support import examine_support
+from nacre.findings import Doubted, Incumbent, Judged
 from nacre.learning.progress import Agenda, Tick
 from nacre.learning.proposals import Candidate
 from nacre.log import Log
 from nacre.policies.policy import Policy, Signature
 
 Numbers = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Judged:
-    """A candidate, what is known of it, and the critics that said so.
-
-    `doubt_share` is how far towards the worst of the critics its gain still has to be one.
-    """
-
-    assessment: Assessment
-    new: Evaluation
-    worst: Evaluation | None = None
-    doubt_share: float = 1.0
-
-
-@dataclass(frozen=True)
-class Incumbent:
-    """The policy in force, and what the critics say of it.
-
-    `missed` is how far they miss its returns; only a log that is its own, `on_policy`, can be
-    weighted by how likely others are to act so.
-    """
-
-    policy: Policy
-    evaluation: Evaluation
-    missed: float
-    on_policy: bool
-
-
-@dataclass(frozen=True)
-class Doubted:
-    """How far the log supports a candidate, and what the worst of the critics says of it.
-
-    `share` is how far towards the worst its gain still has to be one; nobody asks the worst, and it
-    is None, where that is no way at all.
-    """
-
-    support: Support
-    share: float
-    worst: Evaluation | None
 
 
 @dataclass(frozen=True)

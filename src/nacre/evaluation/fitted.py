@@ -16,7 +16,7 @@ from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray
 from nacre.errors import InputError
 from nacre.evaluation.backup import CriticState
 from nacre.evaluation.config import EvaluationConfig as EvaluationConfig
-from nacre.evaluation.critics import Critics
+from nacre.evaluation.critics import Combine, Critics
 from nacre.evaluation.epochs import open_epochs
 from nacre.evaluation.epochs import run_evaluation_epoch as run_evaluation_epoch
 from nacre.evaluation.loop import is_finite
@@ -213,15 +213,22 @@ def as_rows(start: ArrayLike, signature: Signature) -> Array:
     return jnp.asarray(rows, float)
 
 
-@eqx.filter_jit
 def read_values(
     config: EvaluationConfig, critics: Critics, policy: Policy, start: Array, key: PRNGKeyArray
 ) -> tuple[Float[Array, ""], Float[Array, " members"]]:
     """E_{a ~ π(·|s₀)} of the combined Q and of each member's, averaged over the start states."""
-    distribution = policy(start)
     n = max(1, config.n_actions // start.shape[0])
+    return _read_values(n, config.combine, critics, policy, start, key)
+
+
+@eqx.filter_jit
+def _read_values(
+    n: int, combine: Combine, critics: Critics, policy: Policy, start: Array, key: PRNGKeyArray
+) -> tuple[Float[Array, ""], Float[Array, " members"]]:
+    """With no more of the configuration than counts: whatever else differs, it is compiled once."""
+    distribution = policy(start)
     uniforms = draw_uniforms(key, n, start.shape[0], distribution.noise_size, "quasi")
-    combined = critics.expectation(start, distribution, uniforms, config.combine)
+    combined = critics.expectation(start, distribution, uniforms, combine)
     each = critics.expectation(start, distribution, uniforms, None)
     return jnp.mean(combined), jnp.mean(each, axis=-1)
 

@@ -1,0 +1,50 @@
+"""What is found out about the policy in force and about candidates before there is a verdict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from nacre.advice import Assessment
+from nacre.evaluation.fitted import Evaluation
+from nacre.evaluation.support import Support
+from nacre.policies.policy import Policy
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A candidate, what is known of it, and the critics that said so.
+
+    `doubt_share` is how far towards the worst of the critics its gain still has to be one.
+    """
+
+    assessment: Assessment
+    new: Evaluation
+    worst: Evaluation | None = None
+    doubt_share: float = 1.0
+
+
+@dataclass(frozen=True)
+class Incumbent:
+    """The policy in force, and what the critics say of it.
+
+    `missed` is how far they miss its returns; only a log that is its own, `on_policy`, can be
+    weighted by how likely others are to act so.
+    """
+
+    policy: Policy
+    evaluation: Evaluation
+    missed: float
+    on_policy: bool
+
+
+@dataclass(frozen=True)
+class Doubted:
+    """How far the log supports a candidate, and what the worst of the critics says of it.
+
+    `share` is how far towards the worst its gain still has to be one; nobody asks the worst, and it
+    is None, where that is no way at all.
+    """
+
+    support: Support
+    share: float
+    worst: Evaluation | None
