@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import operator
 import os
+import subprocess
+import sys
 import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -72,6 +77,41 @@ def test_processes_settle_on_different_processors(monkeypatch: pytest.MonkeyPatc
     monkeypatch.delattr(os, "sched_setaffinity")
     engines._settle(places)
     assert len(settled) == 3
+
+
+WAITING = """
+import os, sys, time
+from pathlib import Path
+from nacre.engines import map_tasks
+
+def wait(name):
+    Path(name).with_suffix(".new").write_text(str(os.getpid()))
+    Path(name).with_suffix(".new").rename(name)
+    time.sleep(600)
+
+if __name__ == "__main__":
+    list(map_tasks(wait, sys.argv[1:], processes=2))
+"""
+
+
+def test_whoever_is_killed_leaves_nobody_behind(tmp_path: Path) -> None:
+    script = tmp_path / "waiting.py"
+    script.write_text(WAITING)
+    names = [tmp_path / "first", tmp_path / "second"]
+    parent = subprocess.Popen([sys.executable, str(script), *map(str, names)])  # noqa: S603
+    _wait_until(lambda: all(name.exists() for name in names))
+    parent.kill()
+    parent.wait()
+    workers = [int(name.read_text()) for name in names]
+    _wait_until(lambda: not any(Path(f"/proc/{worker}/cmdline").exists() for worker in workers))
+
+
+def _wait_until(holds: Callable[[], bool]) -> None:
+    for _ in range(600):
+        if holds():
+            return
+        time.sleep(0.1)
+    pytest.fail("it did not come to that within a minute")
 
 
 # Threads

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import (
     FIRST_COMPLETED,
@@ -60,10 +61,22 @@ def map_tasks(
 
 
 def _settle(places: Any) -> None:
-    """Keep this process to one processor before the numerical libraries count them."""
+    """Keep this process to one processor before the numerical libraries count them.
+
+    It ends with the process that began it, even one that was killed: whoever starts the same work
+    again must not meet it.
+    """
     if hasattr(os, "sched_setaffinity"):
         available = sorted(os.sched_getaffinity(0))
         os.sched_setaffinity(0, {available[places.get() % len(available)]})
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def count_processors() -> int:

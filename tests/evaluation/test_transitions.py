@@ -78,7 +78,11 @@ def test_what_a_policy_does_next_stays_with_its_row(monkeypatch):
     batch = transitions.ask(policy).take(jnp.array([4, 0, 2, 2]))
     expected = policy(batch.next_observations)
     np.testing.assert_allclose(batch.next_actions.logits, expected.logits, rtol=1e-6)
-    assert transitions.take(jnp.array([0])).next_actions is None
+    assert batch.old_actions is transitions.take(jnp.array([0])).next_actions is None
+    batch = transitions.ask_old(policy).take(jnp.array([4, 0, 2, 2]))
+    expected = policy(batch.observations)
+    np.testing.assert_allclose(batch.old_actions.logits, expected.logits, rtol=1e-6)
+    assert batch.next_actions is None
 
 
 def test_samples_are_fair_and_repeatable():

@@ -81,6 +81,21 @@ def test_vectors_to_the_bit(
     assert_same(found, expected)
 
 
+def test_the_old_policy_is_asked_once_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it says at every row rounds otherwise than at every step: weights differ by 1e-4."""
+    log, policy = make_vectors()
+    mapped = map_log(log, tmp_path, monkeypatch)
+    config = make_config({"states": "log", "behaviour_weight": 0.1}, critics=CRITICS, epochs=1)
+    expected, found = learn_both(log, mapped, policy, by_sign(1.0), config)
+    assert expected.history[-1].divergence > 0
+    for one, other in zip(
+        jax.tree.leaves(found.policy), jax.tree.leaves(expected.policy), strict=True
+    ):
+        np.testing.assert_allclose(one, other, atol=1e-4)
+
+
 def test_elements_to_the_bit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A part of the log, so that rows move."""
     finite = make_finite(n_rows=400)
