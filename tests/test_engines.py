@@ -99,19 +99,21 @@ def test_whoever_is_killed_leaves_nobody_behind(tmp_path: Path) -> None:
     script.write_text(WAITING)
     names = [tmp_path / "first", tmp_path / "second"]
     parent = subprocess.Popen([sys.executable, str(script), *map(str, names)])  # noqa: S603
-    _wait_until(lambda: all(name.exists() for name in names))
+    assert _comes_to(lambda: all(name.exists() for name in names))
     parent.kill()
     parent.wait()
     workers = [int(name.read_text()) for name in names]
-    _wait_until(lambda: not any(Path(f"/proc/{worker}/cmdline").exists() for worker in workers))
+    running = [Path(f"/proc/{worker}/cmdline") for worker in workers]
+    assert _comes_to(lambda: not any(file.exists() for file in running))
 
 
-def _wait_until(holds: Callable[[], bool]) -> None:
+def _comes_to(holds: Callable[[], bool]) -> bool:
+    """Whether something holds within a minute."""
     for _ in range(600):
         if holds():
-            return
+            return True
         time.sleep(0.1)
-    pytest.fail("it did not come to that within a minute")
+    return False
 
 
 # Threads
