@@ -151,7 +151,7 @@ class Court:
             scale=self.config.spread_scale,
         )
         gain, notes = self._lower(gain, new, old, doubted)
-        # The worst counts where it has lowered the gain, and only there can it have broken down.
+        # Whether the worst broke down matters only where it counts.
         worst = None if gain.pessimistic is None else doubted.worst
         healthy = healthy and (worst is None or worst.healthy)
         if second is not None and contradicted > 0:
