@@ -208,11 +208,9 @@ class SwitchingCost:
         transaction_price = self.transaction_weight * float(chances @ transaction.mean(axis=-1))
         flows = np.asarray(terms.flows, np.float64).sum(axis=0)
         kept = float(np.trace(flows))
-        total, error = _apply_link(
-            self.link_function(policy.observation_space),
-            learning_price + transaction_price,
-            sample.standard_error(replicates),
-        )
+        total, error = learning_price + transaction_price, sample.standard_error(replicates)
+        if self.link != "identity":
+            total, error = _apply_link(self.link_function(policy.observation_space), total, error)
         return CostBreakdown(
             total=total,
             learning=learning_price,

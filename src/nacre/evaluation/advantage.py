@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from nacre.evaluation.critics import Critics
 from nacre.evaluation.fitted import as_rows
 from nacre.evaluation.noise import draw_uniforms
-from nacre.policies.policy import Policy
+from nacre.policies.distributions import ActionDistribution
+from nacre.policies.policy import Policy, ask
 
 CHUNK = 512
 N_ACTIONS = 16
@@ -31,27 +32,27 @@ def read_advantage(
     A_π_o(s, π_n) = E_{a ~ π_n}[Q_π_o(s, a)] - V_π_o(s), by the mean of the critics.
     """
     parts = [
-        _read(
-            old_critics,
-            new_policy,
-            old_policy,
-            as_rows(states[begin : begin + CHUNK], old_policy.signature),
-            jax.random.key(seed),
+        _read(old_critics, ask(new_policy, rows), ask(old_policy, rows), rows, jax.random.key(seed))
+        for rows in (
+            as_rows(states[begin : begin + CHUNK], old_policy.signature)
+            for begin in range(0, len(states), CHUNK)
         )
-        for begin in range(0, len(states), CHUNK)
     ]
     return np.concatenate(parts).astype(np.float64)
 
 
 @eqx.filter_jit
 def _read(
-    critics: Critics, new_policy: Policy, old_policy: Policy, states: Array, key: PRNGKeyArray
+    critics: Critics,
+    new: ActionDistribution,
+    old: ActionDistribution,
+    states: Array,
+    key: PRNGKeyArray,
 ) -> Float[Array, " states"]:
     """Mean Q of one policy's actions minus that of the other's; both by the same noise."""
 
-    def read(policy: Policy) -> Float[Array, " states"]:
-        actions = policy(states)
+    def read(actions: ActionDistribution) -> Float[Array, " states"]:
         uniforms = draw_uniforms(key, N_ACTIONS, len(states), actions.noise_size, "quasi")
         return critics.expectation(states, actions, uniforms, "mean")
 
-    return read(new_policy) - read(old_policy)
+    return read(new) - read(old)

@@ -16,7 +16,7 @@ import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from nacre.errors import InputError
-from nacre.evaluation.critics import Critics
+from nacre.evaluation.critics import Chosen, Critics
 from nacre.evaluation.noise import draw_uniforms
 from nacre.evaluation.transitions import Batch, Transitions
 from nacre.policies.policy import Policy, Scaling, Signature
@@ -122,7 +122,7 @@ class CriticState(eqx.Module):
     @classmethod
     def init(cls, config: CriticConfig, critics: Critics) -> CriticState:
         """Targets start as copies of the online networks."""
-        return cls(critics, critics, config.optimizer().init(eqx.filter(critics, eqx.is_array)))
+        return cls(critics, critics, _init_memory(config, eqx.filter(critics, eqx.is_array)))
 
 
 class CriticInfo(eqx.Module):
@@ -137,11 +137,20 @@ class CriticInfo(eqx.Module):
     gradient_norm: Float[Array, ""]
 
 
+@eqx.filter_jit
+def _init_memory(config: CriticConfig, arrays: Critics) -> optax.OptState:
+    """All of it in one program instead of one for each shape."""
+    return config.optimizer().init(arrays)
+
+
 def clipped_adam(
     learning_rate: float, max_gradient_norm: float | None
 ) -> optax.GradientTransformation:
-    """Adam behind an optional clip of the gradient's norm."""
-    adam = optax.adam(learning_rate)
+    """Adam behind an optional clip of the gradient's norm.
+
+    All arrays as one vector: the same numbers, compiled sooner than one program for each array.
+    """
+    adam = optax.flatten(optax.adam(learning_rate))
     if max_gradient_norm is None:
         return adam
     return optax.chain(optax.clip_by_global_norm(max_gradient_norm), adam)
@@ -169,11 +178,17 @@ def bootstrap_targets(
 
 
 def next_state_values(
-    config: CriticConfig, target: Critics, policy: Policy | None, batch: Batch, key: PRNGKeyArray
+    config: CriticConfig,
+    target: Critics,
+    policy: Policy | None,
+    batch: Batch,
+    key: PRNGKeyArray,
+    combine: Chosen | None = None,
 ) -> Float[Array, "*members rows"]:
     """V(s') under the policy by the target networks, combined as the configuration says.
 
-    Without a policy, under the one that the batch tells of.
+    Without a policy, under the one that the batch tells of. `combine`, where given, stands in for
+    the configuration's.
     """
     distribution = batch.next_actions if policy is None else policy(batch.next_observations)
     if distribution is None:
@@ -181,7 +196,8 @@ def next_state_values(
     uniforms = draw_uniforms(
         key, config.n_next_actions, batch.rewards.shape[0], distribution.noise_size
     )
-    combine = None if config.backup == "own" else config.backup
+    if combine is None and config.backup != "own":
+        combine = config.backup
     return target.expectation(batch.next_observations, distribution, uniforms, combine)
 
 

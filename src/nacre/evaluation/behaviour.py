@@ -103,10 +103,14 @@ def examine_behaviour(log: Log, policy: Policy) -> Behaviour:
     parts = []
     for first in range(0, len(log), CHUNK):
         rows = slice(first, first + CHUNK)
+        # The last chunk is filled up, so that all have one shape and are compiled once.
+        filled = np.resize(np.arange(len(log))[rows], min(CHUNK, len(log)))
         found = _deviate(
-            policy, jnp.asarray(log.observations[rows]), jnp.asarray(log.actions[rows])
+            policy, jnp.asarray(log.observations[filled]), jnp.asarray(log.actions[filled])
         )
-        columns = np.concatenate([found.numbers, found.variances, ~found.possible[:, None]], axis=1)
+        impossible = ~np.asarray(found.possible)[:, None]
+        columns = np.concatenate([found.numbers, found.variances, impossible], axis=1)
+        columns = columns[: len(ids[rows])]
         parts.append([np.bincount(ids[rows], column, log.n_episodes) for column in columns.T])
     *totals, impossible = np.sum(parts, axis=0)
     sums, variances = np.split(np.stack(totals, axis=-1), 2, axis=-1)

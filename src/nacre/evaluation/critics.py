@@ -13,13 +13,15 @@ import equinox as eqx
 import gymnasium
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from nacre.policies.distributions import ActionDistribution, DiscreteDistribution
 from nacre.policies.networks import draw_weights
 from nacre.policies.policy import Scaling, Signature
 
 Combine = Literal["min", "mean"] | float
+Chosen = Combine | Bool[Array, ""]
+"""A truth value chooses in what is compiled already: the minimum, or every member's own."""
 
 LAYER_NORM_EPSILON = 1e-5
 
@@ -95,9 +97,14 @@ class Critics(eqx.Module):
         x = jnp.broadcast_to(x, (self.n_critics, *x.shape))
         last = len(self.weights) - 1
         for i, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
+            normed = bool(self.norms) and i < last
+            if normed:
+                weight, bias = _centre(weight), _centre(bias)
             x = jnp.einsum("mbi,mio->mbo", x, weight) + bias
+            if normed:
+                x = _normalise(x, *self.norms[i])
             if i < last:
-                x = jax.nn.relu(_normalise(x, *self.norms[i]) if self.norms else x)
+                x = jax.nn.relu(x)
         shift, spread = jax.lax.stop_gradient((self.shift, self.spread))
         return shift + spread * x
 
@@ -119,7 +126,7 @@ class Critics(eqx.Module):
         observations: Array,
         distribution: ActionDistribution,
         uniforms: Float[Array, "n rows noise"],
-        combine: Combine | None = None,
+        combine: Chosen | None = None,
     ) -> Float[Array, "*members rows"]:
         """E_{a ~ π(·|s)}[combined Q_i(s, a)] at rows of states; every member's if not combined.
 
@@ -138,9 +145,11 @@ class Critics(eqx.Module):
 
 
 def combine_members(
-    values: Float[Array, "members ..."], combine: Combine | None
+    values: Float[Array, "members ..."], combine: Chosen | None
 ) -> Float[Array, "..."]:
     """The ensemble's word: its minimum as in the paper, mean, a quantile, or every member's own."""
+    if isinstance(combine, Array):
+        return jnp.where(combine, jnp.min(values, axis=0), values)
     if combine == "min":
         return jnp.min(values, axis=0)
     if combine == "mean":
@@ -150,7 +159,12 @@ def combine_members(
     return values
 
 
+def _centre(weights: Array) -> Array:
+    """Weights whose outputs have mean zero: there are far fewer of them than of outputs."""
+    return weights - jnp.mean(weights, axis=-1, keepdims=True)
+
+
 def _normalise(x: Array, scale: Array, offset: Array) -> Array:
-    mean = jnp.mean(x, axis=-1, keepdims=True)
-    variance = jnp.var(x, axis=-1, keepdims=True)
-    return (x - mean) * jax.lax.rsqrt(variance + LAYER_NORM_EPSILON) * scale + offset
+    """The rest of LayerNorm, where the mean of each row is zero already."""
+    variance = jnp.mean(x * x, axis=-1, keepdims=True)
+    return x * jax.lax.rsqrt(variance + LAYER_NORM_EPSILON) * scale + offset

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -48,12 +49,13 @@ def open_epochs(
         key: Epoch e gets `fold_in(key, e)`.
     """
     bound = jnp.asarray(largest, float)
+    config, worst = _tell_worst(config)
     if isinstance(transitions, Transitions):
         held = transitions
 
         def run(state: CriticState, epoch: int) -> Outcome:
             return run_evaluation_epoch(
-                config, held, policy, state, discount, bound, jax.random.fold_in(key, epoch)
+                config, held, policy, state, discount, bound, jax.random.fold_in(key, epoch), worst
             )
 
         yield run
@@ -70,7 +72,7 @@ def open_epochs(
             progress = Progress.begin(state, CriticInfo(*[jnp.zeros(())] * 3))
             for chunk, count in feed.chunks(now, None if last else following):
                 progress = run_evaluation_chunk(
-                    config, chunk, policy, progress, discount, bound, now, jnp.asarray(count)
+                    config, chunk, policy, progress, discount, bound, now, jnp.asarray(count), worst
                 )
                 if not bool(progress.ok):
                     break
@@ -78,6 +80,15 @@ def open_epochs(
             return progress.state, progress.averages, progress.steps, ok
 
         yield run_mapped
+
+
+def _tell_worst(config: EvaluationConfig) -> tuple[EvaluationConfig, Bool[Array, ""] | None]:
+    """Whether targets are the minimum, told at run time: one program for either kind."""
+    backup = config.critics.backup
+    if backup == "mean":
+        return config, None
+    critics = dataclasses.replace(config.critics, backup="own")
+    return dataclasses.replace(config, critics=critics), jnp.asarray(backup == "min")
 
 
 @eqx.filter_jit
@@ -89,8 +100,11 @@ def run_evaluation_epoch(
     discount: float,
     largest: Float[Array, ""],
     key: PRNGKeyArray,
+    worst: Bool[Array, ""] | None = None,
 ) -> Outcome:
     """One epoch of Algorithm 2, lines 2 to 5, over and over.
+
+    `worst`, where given, says whether targets are built from the minimum over the members.
 
     Returns:
         The state, the averages of the infos, the number of steps done, whether all were healthy.
@@ -99,7 +113,7 @@ def run_evaluation_epoch(
 
     def step(key: PRNGKeyArray, dynamic: Any) -> tuple[Any, CriticInfo]:
         state = eqx.combine(dynamic, static)
-        state, info = step_evaluation(config, transitions, policy, state, discount, key)
+        state, info = step_evaluation(config, transitions, policy, state, discount, key, worst)
         return eqx.filter(state, eqx.is_array), info
 
     dynamic, info, count, ok = run_epoch(
@@ -123,13 +137,14 @@ def run_evaluation_chunk(
     largest: Float[Array, ""],
     key: PRNGKeyArray,
     n_steps: Int[Array, ""],
+    worst: Bool[Array, ""] | None = None,
 ) -> Progress:
     """Go on with an epoch of `run_evaluation_epoch` through the steps of a chunk."""
     dynamic, static = eqx.partition(progress.state, eqx.is_array)
 
     def step(key: PRNGKeyArray, rows: Chunk, dynamic: Any) -> tuple[Any, CriticInfo]:
         state = eqx.combine(dynamic, static)
-        state, info = step_evaluation(config, rows, policy, state, discount, key)
+        state, info = step_evaluation(config, rows, policy, state, discount, key, worst)
         return eqx.filter(state, eqx.is_array), info
 
     after = run_chunk(
@@ -150,11 +165,12 @@ def step_evaluation(
     state: CriticState,
     discount: float,
     key: PRNGKeyArray,
+    worst: Bool[Array, ""] | None = None,
 ) -> tuple[CriticState, CriticInfo]:
     """Lines 2 to 5 of Algorithm 2, once."""
     batch = draw_batch(config, transitions, key)
     values = next_state_values(
-        config.critics, state.target, policy, batch, jax.random.split(key)[1]
+        config.critics, state.target, policy, batch, jax.random.split(key)[1], worst
     )
     targets = bootstrap_targets(batch.rewards, batch.terminated, values, discount)
     return step_critics(config.critics, state, batch, targets)

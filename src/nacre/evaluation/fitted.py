@@ -19,15 +19,16 @@ from nacre.evaluation.config import EvaluationConfig as EvaluationConfig
 from nacre.evaluation.critics import Combine, Critics
 from nacre.evaluation.epochs import open_epochs
 from nacre.evaluation.epochs import run_evaluation_epoch as run_evaluation_epoch
-from nacre.evaluation.loop import is_finite
 from nacre.evaluation.noise import draw_uniforms
 from nacre.evaluation.preparation import draw_resampling as draw_resampling
 from nacre.evaluation.preparation import init_critics as init_critics
 from nacre.evaluation.preparation import largest_believable as largest_believable
 from nacre.evaluation.preparation import prefit as prefit
+from nacre.evaluation.returns import bootstrapped_returns_to_go
 from nacre.evaluation.transitions import MappedTransitions, Transitions, open_transitions
 from nacre.log import Log
-from nacre.policies.policy import Policy, Signature, describe_space
+from nacre.policies.distributions import ActionDistribution
+from nacre.policies.policy import Policy, Signature, ask, describe_space
 
 
 @dataclass(frozen=True)
@@ -91,10 +92,13 @@ def prepare_evaluation(
     if config.bootstrap:
         resampling = draw_resampling(log.n_episodes, config.critics.n_critics, seed)
     transitions = open_transitions(log, discount=discount, resampling=resampling)
-    critics = init_critics(config.critics, init_key, log, signature, discount)
+    to_go = None
+    if config.prefit_steps and config.critics.scale_returns:
+        to_go = bootstrapped_returns_to_go(log, discount)
+    critics = init_critics(config.critics, init_key, log, signature, discount, to_go)
     fresh = CriticState.init(config.critics, critics)
     fitted = prefit(
-        config.critics, fresh, log, transitions, discount, prefit_key, config.prefit_steps
+        config.critics, fresh, log, transitions, discount, prefit_key, config.prefit_steps, to_go
     )
     return Preparation(transitions, fresh, fitted, largest_believable(log, discount))
 
@@ -170,7 +174,9 @@ class Reading(NamedTuple):
 
     def is_believable(self, largest: float) -> bool:
         """Whether every member is finite and its value no larger than this."""
-        return bool(is_finite(self.critics) & np.all(np.abs(self.per_critic) <= largest))
+        leaves = jax.tree.leaves(eqx.filter(self.critics, eqx.is_inexact_array))
+        finite = all(np.all(np.isfinite(np.asarray(leaf))) for leaf in leaves)
+        return bool(finite and np.all(np.abs(self.per_critic) <= largest))
 
 
 def check_spaces(log: Log, signature: Signature) -> None:
@@ -218,15 +224,19 @@ def read_values(
 ) -> tuple[Float[Array, ""], Float[Array, " members"]]:
     """E_{a ~ π(·|s₀)} of the combined Q and of each member's, averaged over the start states."""
     n = max(1, config.n_actions // start.shape[0])
-    return _read_values(n, config.combine, critics, policy, start, key)
+    return _read_values(n, config.combine, critics, ask(policy, start), start, key)
 
 
 @eqx.filter_jit
 def _read_values(
-    n: int, combine: Combine, critics: Critics, policy: Policy, start: Array, key: PRNGKeyArray
+    n: int,
+    combine: Combine,
+    critics: Critics,
+    distribution: ActionDistribution,
+    start: Array,
+    key: PRNGKeyArray,
 ) -> tuple[Float[Array, ""], Float[Array, " members"]]:
-    """With no more of the configuration than counts: whatever else differs, it is compiled once."""
-    distribution = policy(start)
+    """Of configuration and policy no more than what counts, so that it is compiled once."""
     uniforms = draw_uniforms(key, n, start.shape[0], distribution.noise_size, "quasi")
     combined = critics.expectation(start, distribution, uniforms, combine)
     each = critics.expectation(start, distribution, uniforms, None)

@@ -12,7 +12,7 @@ from jaxtyping import Array, Int, PRNGKeyArray
 from nacre.evaluation.backup import CriticConfig, CriticState, fit_critics, step_critics
 from nacre.evaluation.critics import Critics
 from nacre.evaluation.feeds import Chunk, Feed, Progress, run_chunk
-from nacre.evaluation.returns import bootstrapped_returns_to_go
+from nacre.evaluation.returns import Floats, bootstrapped_returns_to_go
 from nacre.evaluation.transitions import Batch, MappedTransitions, Transitions
 from nacre.log import Log
 from nacre.policies.policy import Scaling, Signature
@@ -22,15 +22,24 @@ LARGEST_BELIEVABLE = 100.0
 
 
 def init_critics(
-    config: CriticConfig, key: PRNGKeyArray, log: Log, signature: Signature, discount: float
+    config: CriticConfig,
+    key: PRNGKeyArray,
+    log: Log,
+    signature: Signature,
+    discount: float,
+    to_go: Floats | None = None,
 ) -> Critics:
-    """A fresh ensemble with the scalings that the configuration asks for, taken from the log."""
+    """A fresh ensemble with the scalings that the configuration asks for, taken from the log.
+
+    `to_go` are the log's `bootstrapped_returns_to_go`, where the caller has them.
+    """
     scaling = None
     if config.scale_observations and log.observations.ndim == 2:
         scaling = fit_scaling(log)
     shift, spread = 0.0, 1.0
     if config.scale_returns:
-        to_go = bootstrapped_returns_to_go(log, discount)
+        if to_go is None:
+            to_go = bootstrapped_returns_to_go(log, discount)
         shift = float(to_go.mean())
         # A policy that earns the same everywhere has no spread; another one would have some.
         spread = max(float(to_go.std()), 1e-3 * abs(shift), 1e-6)
@@ -55,11 +64,13 @@ def prefit(
     discount: float,
     key: PRNGKeyArray,
     n_steps: int,
+    to_go: Floats | None = None,
 ) -> CriticState:
     """Fit the critics to the log's returns-to-go: exact for the policy that made the log."""
     if n_steps == 0:
         return state
-    to_go = bootstrapped_returns_to_go(log, discount)
+    if to_go is None:
+        to_go = bootstrapped_returns_to_go(log, discount)
     if isinstance(transitions, Transitions):
         online = fit_critics(
             config, transitions, jnp.asarray(to_go, float), state, key, n_steps

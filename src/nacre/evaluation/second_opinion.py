@@ -28,7 +28,8 @@ from numpy.typing import NDArray
 from nacre.evaluation.critics import Critics
 from nacre.evaluation.noise import draw_uniforms
 from nacre.log import Log
-from nacre.policies.policy import Policy
+from nacre.policies.distributions import ActionDistribution
+from nacre.policies.policy import Policy, ask
 
 Numbers = NDArray[np.float64]
 
@@ -144,9 +145,8 @@ def _read_ratios(log: Log, table: _Table, old_policy: Policy, new_policy: Policy
     ratios = np.zeros(table.rows.shape)
     ratios[table.seen] = _by_chunks(
         lambda rows: _log_ratios(
-            old_policy,
-            new_policy,
-            jnp.asarray(log.observations[rows]),
+            ask(old_policy, jnp.asarray(log.observations[rows])),
+            ask(new_policy, jnp.asarray(log.observations[rows])),
             jnp.asarray(log.actions[rows]),
         ),
         table.rows[table.seen],
@@ -222,11 +222,10 @@ def _by_chunks(
 
 @eqx.filter_jit
 def _log_ratios(
-    old_policy: Policy, new_policy: Policy, observations: Array, actions: Array
+    old: ActionDistribution, new: ActionDistribution, actions: Array
 ) -> tuple[Float[Array, " rows"]]:
-    ahead = new_policy(observations).log_prob(actions)
-    behind = old_policy(observations).log_prob(actions)
-    return (jnp.clip(jnp.nan_to_num(ahead - behind), -LARGEST_LOG_RATIO, LARGEST_LOG_RATIO),)
+    ratio = new.log_prob(actions) - old.log_prob(actions)
+    return (jnp.clip(jnp.nan_to_num(ratio), -LARGEST_LOG_RATIO, LARGEST_LOG_RATIO),)
 
 
 @eqx.filter_jit

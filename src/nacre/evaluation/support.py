@@ -20,8 +20,8 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from nacre.errors import InputError
 from nacre.log import Log
 from nacre.policies.distributions import Mixture
-from nacre.policies.distributions.interface import DiscreteDistribution
-from nacre.policies.policy import Policy
+from nacre.policies.distributions.interface import ActionDistribution, DiscreteDistribution
+from nacre.policies.policy import Policy, ask
 
 N_STATES = 4096
 N_DRAWS = 32
@@ -61,26 +61,31 @@ def examine_support(log: Log, old_policy: Policy, candidate: Policy, *, seed: in
     rng = np.random.default_rng(seed)
     rows = rng.choice(len(log), min(N_STATES, len(log)), replace=False)
     states = jnp.asarray(log.observations[np.sort(rows)])
-    excess, divergence = _compare(old_policy, candidate, states, jax.random.key(seed))
-    discrete = candidate.signature.discrete_actions
+    signature = candidate.signature
+    limits = None if signature.discrete_actions else signature.action_limits
+    said = ask(old_policy, states), ask(candidate, states)
+    excess, divergence = _compare(*said, limits, jax.random.key(seed))
     return Support(
         # What is no number lies outside of everything.
         float(jnp.nan_to_num(excess, nan=1.0, posinf=1.0)),
-        LARGEST_RARE if discrete else LARGEST_EXCESS,
+        LARGEST_RARE if limits is None else LARGEST_EXCESS,
         None if divergence is None else float(divergence),
     )
 
 
 @eqx.filter_jit
 def _compare(
-    old_policy: Policy, candidate: Policy, states: Array, key: PRNGKeyArray
+    old: ActionDistribution,
+    new: ActionDistribution,
+    limits: tuple[tuple[float, ...], tuple[float, ...]] | None,
+    key: PRNGKeyArray,
 ) -> tuple[Float[Array, ""], Float[Array, ""] | None]:
-    old, new = old_policy(states), candidate(states)
+    """Of what two policies said: compiled once for all that say it in the same way."""
     divergence = _divergence(new, old)
     if isinstance(old, DiscreteDistribution) and isinstance(new, DiscreteDistribution):
         rare = old.probabilities < LEAST_PROBABILITY
         return jnp.mean(jnp.sum(jnp.where(rare, new.probabilities, 0.0), axis=-1)), divergence
-    low, high = (jnp.asarray(bound) for bound in candidate.signature.action_limits)
+    low, high = (jnp.asarray(bound) for bound in limits or ())
     draws = new.sample(key, (N_DRAWS,))
     lowest, highest = _held(old, jax.random.fold_in(key, 1))
     reach = jnp.where(jnp.isfinite(high - low), high - low, highest - lowest + 1e-6)

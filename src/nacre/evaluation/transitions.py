@@ -128,10 +128,18 @@ class Transitions(eqx.Module):
         return dataclasses.replace(batch, resampling=self.resampling[self.episodes[rows]].T)
 
 
+@eqx.filter_jit
 def _ask(policy: Policy, states: Array) -> ActionDistribution:
-    asked = eqx.filter_jit(policy)
-    said = [asked(states[i : i + ASKED_ROWS]) for i in range(0, len(states), ASKED_ROWS)]
-    actions: ActionDistribution = jax.tree.map(lambda *parts: jnp.concatenate(parts), *said)
+    """Block after block; the last one is filled up with the first state."""
+    n = len(states)
+    blocks = -(-n // ASKED_ROWS)
+    size = -(-n // blocks)
+    filling = jnp.broadcast_to(states[:1], (blocks * size - n, *states.shape[1:]))
+    filled = jnp.concatenate([states, filling]).reshape(blocks, size, *states.shape[1:])
+    said = jax.lax.map(policy, filled)
+    actions: ActionDistribution = jax.tree.map(
+        lambda part: part.reshape(blocks * size, *part.shape[2:])[:n], said
+    )
     return actions
 
 

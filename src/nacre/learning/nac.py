@@ -98,7 +98,7 @@ def init_state(config: LearnerConfig, policy: Policy, critics: Critics, key: PRN
     occupancy = None
     if config.occupancy is not None:
         occupancy = init_occupancy(config.occupancy, key, policy.signature, critics.scaling)
-    memory = _actor_optimizer(config).init(eqx.filter(policy, eqx.is_inexact_array))
+    memory = _init_memory(config, eqx.filter(policy, eqx.is_inexact_array))
     average = None if config.actor.averaging is None else policy
     return State(policy, CriticState.init(config.critics, critics), memory, occupancy, average)
 
@@ -359,6 +359,11 @@ def _value_at_start(
             problem.start, distribution, uniforms, config.actor.combine
         )
     )
+
+
+@eqx.filter_jit
+def _init_memory(config: LearnerConfig, arrays: Policy) -> optax.OptState:
+    return _actor_optimizer(config).init(arrays)
 
 
 def _actor_optimizer(config: LearnerConfig) -> optax.GradientTransformation:

@@ -24,6 +24,7 @@ from nacre.evaluation.backup import CriticState
 from nacre.evaluation.critics import Critics
 from nacre.evaluation.fitted import as_rows
 from nacre.evaluation.preparation import fit_scaling, init_critics, largest_believable, prefit
+from nacre.evaluation.returns import bootstrapped_returns_to_go
 from nacre.evaluation.transitions import Transitions, open_transitions
 from nacre.learning.checkpoint import read_checkpoint, write_checkpoint
 from nacre.learning.config import LearnerConfig
@@ -236,6 +237,9 @@ def _set_up(
         prices=jnp.asarray(cost.prices, float),
         behaviour_weight=jnp.asarray(config.actor.behaviour_weight, float),
     )
+    to_go = None
+    if config.prefit_steps and config.critics.scale_returns:
+        to_go = bootstrapped_returns_to_go(log, config.discount)
     if config.warm_critics:
         if old_critics is None:
             raise InputError(
@@ -244,7 +248,9 @@ def _set_up(
             )
         critics = old_critics
     else:
-        critics = init_critics(config.critics, init_key, log, old_policy.signature, config.discount)
+        critics = init_critics(
+            config.critics, init_key, log, old_policy.signature, config.discount, to_go
+        )
     fitted = prefit(
         config.critics,
         CriticState.init(config.critics, critics),
@@ -253,6 +259,7 @@ def _set_up(
         config.discount,
         prefit_key,
         config.prefit_steps,
+        to_go,
     )
     policy = first
     if policy is None:

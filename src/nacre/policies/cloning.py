@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 from scipy import special
 
 from nacre.errors import InputError
@@ -214,12 +214,11 @@ def _descend(
     key: PRNGKeyArray,
 ) -> MLP:
     network = policy.network
-    memory = _optimizer(config).init(eqx.filter(network, eqx.is_array))
+    memory = _init_memory(config, eqx.filter(network, eqx.is_array))
     length = config.n_steps // N_STRETCHES
-    keys = jax.random.split(key, (N_STRETCHES, length))
-    carry = (network, memory, network, jnp.asarray(jnp.inf))
+    carry = (network, memory, network, jnp.asarray(jnp.inf, jnp.float32))
     for index in range(N_STRETCHES):
-        carry = _stretch(config, loss, policy, fitted, watched, carry, keys[index])
+        carry = _stretch(config, loss, policy, fitted, watched, carry, key, jnp.asarray(index))
         if config.on_steps is not None:
             jax.block_until_ready(carry[-1])
             config.on_steps((index + 1) * length, config.n_steps)
@@ -231,6 +230,12 @@ def _optimizer(config: CloneConfig) -> optax.GradientTransformation:
 
 
 @eqx.filter_jit
+def _init_memory(config: CloneConfig, arrays: MLP) -> optax.OptState:
+    """All of it in one program instead of one for each shape."""
+    return _optimizer(config).init(arrays)
+
+
+@eqx.filter_jit
 def _stretch(
     config: CloneConfig,
     loss: Loss,
@@ -238,7 +243,8 @@ def _stretch(
     fitted: tuple[Array, Array],
     watched: tuple[Array, Array],
     carry: tuple[MLP, optax.OptState, MLP, Array],
-    keys: PRNGKeyArray,
+    key: PRNGKeyArray,
+    index: Int[Array, ""],
 ) -> tuple[MLP, optax.OptState, MLP, Array]:
     """Some steps, and a look: network, optimizer, best network so far, its loss."""
     optimizer = _optimizer(config)
@@ -254,6 +260,7 @@ def _stretch(
         return (eqx.apply_updates(network, updates), memory), None
 
     network, memory, best, lowest = carry
+    keys = jax.random.split(key, (N_STRETCHES, config.n_steps // N_STRETCHES))[index]
     (network, memory), _ = jax.lax.scan(step, (network, memory), keys)
     seen = objective(network, *watched)
     best = jax.tree.map(lambda new, old: jnp.where(seen < lowest, new, old), network, best)

@@ -116,6 +116,15 @@ class Policy(eqx.Module):
         return self.signature.action_space
 
 
+@eqx.filter_jit
+def ask(policy: Policy, observations: Array) -> ActionDistribution:
+    """What a policy says, compiled by itself.
+
+    What is then done with the answer is compiled once for all policies that answer in one way.
+    """
+    return policy(observations)
+
+
 class Scaling(eqx.Module):
     """(observation - shift) / scale, taken before the first layer; constants, never trained.
 
