@@ -205,6 +205,9 @@ def test_combining_by_hand():
     np.testing.assert_allclose(combine_members(values, 0.25), [1.5, 3.5])
     np.testing.assert_array_equal(combine_members(values, 0.0), [1, 1])
     np.testing.assert_array_equal(combine_members(values, 1.0), [6, 8])
+    told = jax.jit(combine_members)
+    np.testing.assert_array_equal(told(values, jnp.asarray(True)), [[1, 1]] * 3)
+    np.testing.assert_array_equal(told(values, jnp.asarray(False)), values)
 
 
 def test_gradient_through_probabilities():

@@ -16,6 +16,7 @@ import pytest
 import nacre.evaluation.fitted as module
 from nacre.errors import InputError
 from nacre.evaluation.backup import CriticConfig, CriticState, critic_loss
+from nacre.evaluation.epochs import open_epochs
 from nacre.evaluation.exact import start_value, value_range, values
 from nacre.evaluation.fitted import (
     EvaluationConfig,
@@ -511,6 +512,31 @@ def test_nan_stops_the_epoch_at_once():
         assert bool(np.isnan(info.loss)) is bool(draws.any())
         stopped.add(int(count) if draws.any() else None)
     assert len(stopped) > 3
+
+
+@pytest.mark.parametrize("backup", ["own", "min"])
+def test_one_program_serves_either_kind_of_target(backup):
+    """Told at run time whether the minimum counts, it says what the kind's own program says."""
+    world, old, log = sample_finite(1)
+    policy, transitions = TabularPolicy.from_probabilities(old), Transitions.from_log(log)
+    critics = dataclasses.replace(TABLES, backup=backup)
+    config = dataclasses.replace(FINITE, critics=critics, steps_per_epoch=20)
+    fresh = init_critics(critics, jax.random.key(0), log, policy.signature, world.discount)
+    begun, key = CriticState.init(critics, fresh), jax.random.key(1)
+    with open_epochs(config, transitions, policy, world.discount, 1e3, key) as run:
+        told = run(begun, 0)
+    apart = run_evaluation_epoch(
+        config,
+        transitions,
+        policy,
+        begun,
+        world.discount,
+        jnp.asarray(1e3, float),
+        jax.random.fold_in(key, 0),
+    )
+    for ours, theirs in zip(told[0].online.weights, apart[0].online.weights, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
+        assert np.abs(ours - begun.online.weights[0]).max() > 0.01
 
 
 def test_what_is_believable():

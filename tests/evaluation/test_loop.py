@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from nacre.evaluation.loop import is_finite, run_epoch, within_bounds
+from nacre.evaluation.loop import is_finite, measure_norm, run_epoch, within_bounds
 
 
 class Info(eqx.Module):
@@ -115,3 +115,9 @@ def test_finite_trees():
     for bad in (jnp.nan, jnp.inf, -jnp.inf):
         assert not bool(is_finite({**sound, "weights": jnp.ones(3).at[1].set(bad)}))
     assert not bool(jax.jit(is_finite)({"weights": jnp.full(2, jnp.nan)}))
+
+
+def test_norm_is_that_of_all_numbers_together() -> None:
+    tree = {"weights": jnp.asarray([[3.0], [0.0]]), "bias": jnp.asarray(4.0), "nothing": None}
+    assert float(measure_norm(tree)) == pytest.approx(5.0)
+    assert float(measure_norm({})) == 0.0

@@ -16,6 +16,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray
 
 from nacre.errors import InputError
+from nacre.policies.drawing import draw_uniform
 from nacre.policies.policy import describe_space
 
 
@@ -156,7 +157,8 @@ class UniformBox(StateMeasure):
     ) -> Array:
         """Independent uniform vectors."""
         low, high = self._bounds(space)
-        return jax.random.uniform(key, (n, *low.shape), minval=low, maxval=high)
+        drawn = draw_uniform(key, (n, *low.shape))
+        return jnp.maximum(low, drawn * (high - low) + low)
 
     def support(
         self, key: PRNGKeyArray, observations: np.ndarray | None, space: gymnasium.Space[Any]

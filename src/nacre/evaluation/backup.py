@@ -17,6 +17,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from nacre.errors import InputError
 from nacre.evaluation.critics import Chosen, Critics
+from nacre.evaluation.loop import measure_norm
 from nacre.evaluation.noise import draw_uniforms
 from nacre.evaluation.transitions import Batch, Transitions
 from nacre.policies.policy import Policy, Scaling, Signature
@@ -227,7 +228,7 @@ def step_critics(
     updates, memory = config.optimizer().update(gradient, state.optimizer)
     online = eqx.apply_updates(state.online, updates)
     target = polyak_average(state.target, online, config.polyak)
-    return CriticState(online, target, memory), CriticInfo(loss, q, optax.tree.norm(gradient))
+    return CriticState(online, target, memory), CriticInfo(loss, q, measure_norm(gradient))
 
 
 def polyak_average(target: T, online: T, polyak: float) -> T:

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 S = TypeVar("S")
@@ -67,5 +68,9 @@ def within_bounds(
 
 def is_finite(tree: Any) -> Bool[Array, ""]:
     """Whether no floating-point number in a tree is NaN or infinite."""
-    numbers = jax.tree.leaves(eqx.filter(tree, eqx.is_inexact_array))
-    return jnp.all(jnp.array([jnp.all(jnp.isfinite(leaf)) for leaf in numbers], bool))
+    return jnp.all(jnp.isfinite(ravel_pytree(eqx.filter(tree, eqx.is_inexact_array))[0]))
+
+
+def measure_norm(tree: Any) -> Float[Array, ""]:
+    """Length of all numbers of a tree as one vector: one sum is compiled sooner than many."""
+    return jnp.sqrt(jnp.sum(ravel_pytree(tree)[0] ** 2))

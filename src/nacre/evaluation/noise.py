@@ -6,11 +6,12 @@ import functools
 import math
 from typing import Literal
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 from numpy.typing import NDArray
+
+from nacre.policies.drawing import draw_uniform
 
 Sampling = Literal["ordinary", "quasi"]
 
@@ -27,10 +28,10 @@ def draw_uniforms(
     than chance.
     """
     if sampling == "ordinary" or n == 1:
-        uniforms = jax.random.uniform(key, (n, rows, size))
+        uniforms = draw_uniform(key, (n, rows, size))
     else:
         points = jnp.asarray(lattice_points(n, size), jnp.result_type(float))
-        uniforms = (points[:, None, :] + jax.random.uniform(key, (rows, size))) % 1.0
+        uniforms = (points[:, None, :] + draw_uniform(key, (rows, size))) % 1.0
     # Rounding makes an exact zero of one number in millions: no distribution should have to mind.
     edge = np.finfo(uniforms.dtype).epsneg
     return jnp.clip(uniforms, edge, 1.0 - edge)

@@ -24,7 +24,7 @@ from nacre.evaluation.backup import (
 )
 from nacre.evaluation.critics import Critics
 from nacre.evaluation.feeds import Chunk
-from nacre.evaluation.loop import is_finite, run_epoch, within_bounds
+from nacre.evaluation.loop import is_finite, measure_norm, run_epoch, within_bounds
 from nacre.evaluation.noise import draw_uniforms
 from nacre.evaluation.transitions import Batch, MappedTransitions, Transitions
 from nacre.learning.config import LearnerConfig
@@ -159,7 +159,7 @@ def step(
         cost,
         net_estimate(config, value, cost),
         divergence,
-        optax.tree.norm(gradient),
+        measure_norm(gradient),
     )
     average = state.average
     if average is not None and config.actor.averaging is not None:

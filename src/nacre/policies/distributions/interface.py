@@ -8,10 +8,11 @@ import operator
 from typing import Protocol
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from nacre.policies.drawing import draw_uniform
 
 
 class Groups(Protocol):
@@ -49,7 +50,7 @@ class ActionDistribution(eqx.Module):
 
     def sample(self, key: PRNGKeyArray, shape: tuple[int, ...] = ()) -> Array:
         """Independent actions of shape `shape + batch_shape (+ action size)`."""
-        return self.transform(jax.random.uniform(key, (*shape, *self.batch_shape, self.noise_size)))
+        return self.transform(draw_uniform(key, (*shape, *self.batch_shape, self.noise_size)))
 
     def mass(self, groups: Groups) -> Float[Array, "... groups"]:
         """Probability of each group of actions, in closed form."""
