@@ -102,15 +102,15 @@ def examine_behaviour(log: Log, policy: Policy) -> Behaviour:
     ids, lengths = log.episode_ids, log.episode_lengths
     parts = []
     for first in range(0, len(log), CHUNK):
-        rows = slice(first, first + CHUNK)
+        rows = np.arange(first, min(first + CHUNK, len(log)))
         # The last chunk is filled up, so that all have one shape and are compiled once.
-        filled = np.resize(np.arange(len(log))[rows], min(CHUNK, len(log)))
+        filled = np.resize(rows, min(CHUNK, len(log)))
         found = _deviate(
             policy, jnp.asarray(log.observations[filled]), jnp.asarray(log.actions[filled])
         )
         impossible = ~np.asarray(found.possible)[:, None]
         columns = np.concatenate([found.numbers, found.variances, impossible], axis=1)
-        columns = columns[: len(ids[rows])]
+        columns = columns[: len(rows)]
         parts.append([np.bincount(ids[rows], column, log.n_episodes) for column in columns.T])
     *totals, impossible = np.sum(parts, axis=0)
     sums, variances = np.split(np.stack(totals, axis=-1), 2, axis=-1)

@@ -142,15 +142,13 @@ def _lay_out(log: Log, n_steps: int) -> _Table:
 
 def _read_ratios(log: Log, table: _Table, old_policy: Policy, new_policy: Policy) -> Numbers:
     """(E, T) sums of log π(a|s) - log π_o(a|s) up to each step; an episode that is over stays."""
+
+    def read(rows: NDArray[np.int64]) -> tuple[Array]:
+        states, actions = jnp.asarray(log.observations[rows]), jnp.asarray(log.actions[rows])
+        return _log_ratios(ask(old_policy, states), ask(new_policy, states), actions)
+
     ratios = np.zeros(table.rows.shape)
-    ratios[table.seen] = _by_chunks(
-        lambda rows: _log_ratios(
-            ask(old_policy, jnp.asarray(log.observations[rows])),
-            ask(new_policy, jnp.asarray(log.observations[rows])),
-            jnp.asarray(log.actions[rows]),
-        ),
-        table.rows[table.seen],
-    )[0]
+    ratios[table.seen] = _by_chunks(read, table.rows[table.seen])[0]
     return np.cumsum(ratios, axis=1)
 
 
