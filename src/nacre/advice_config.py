@@ -25,8 +25,10 @@ MODEST: dict[str, Any] = {
     "calm_factors": (0.3,),
     "sparing": False,
     "copy_divergence": LARGEST_DIVERGENCE,
+    "second_panel": False,
 }
-"""Small logs and tables: all is learned, from the policy itself, and nothing is calmed further."""
+"""Small logs and tables: all is learned, from the policy itself, nothing is calmed further, and
+judges who disagree are believed."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,8 @@ class AdviceConfig:
             away.
         copy_divergence: Learning starts from a small copy of the old policy that is no further from
             it than this, in nats; else from the policy itself, where it has weights.
+        second_panel: Hear as many judges again where nothing is settled and only the first ones'
+            spread, which few of them know only so well, stands against a switch.
     """
 
     learner: LearnerConfig = field(default_factory=lambda: _default_learner())
@@ -94,6 +98,7 @@ class AdviceConfig:
     spread_scale: float = 2.0
     doubt_share: float = 0.4
     copy_divergence: float = 0.1
+    second_panel: bool = True
 
     def __post_init__(self) -> None:
         problems = []

@@ -42,6 +42,7 @@ from nacre.log import Log
 from nacre.policies.policy import Policy, Signature
 
 Numbers = NDArray[np.float64]
+JUDGING_OLD = "judging the old policy"
 
 
 @dataclass(frozen=True)
@@ -84,11 +85,16 @@ class Court:
             config,
             discount=self.config.learner.discount,
             seed=self.seed,
-            prepared=self._prepare(policy),
+            prepared=self.prepare(policy),
             on_epoch=heard,
         )
 
-    def _prepare(self, policy: Policy) -> Preparation:
+    def next_panel(self) -> Court:
+        """As many other critics, who see the same episodes resampled otherwise."""
+        state = np.random.SeedSequence([self.seed, 1]).generate_state(1)
+        return dataclasses.replace(self, seed=int(state[0] >> 1), _prepared={})
+
+    def prepare(self, policy: Policy) -> Preparation:
         """The same for all policies of the same spaces, and for either way of judging them."""
         signature = policy.signature
         if signature not in self._prepared:
@@ -151,9 +157,9 @@ class Court:
             scale=self.config.spread_scale,
         )
         gain, notes = self._lower(gain, new, old, doubted)
-        # Whether the worst broke down matters only where it counts.
-        worst = None if gain.pessimistic is None else doubted.worst
-        healthy = healthy and (worst is None or worst.healthy)
+        if gain.pessimistic is not None and doubted.worst is not None:
+            # Whether the worst broke down matters only where it counts.
+            healthy = healthy and doubted.worst.healthy
         if second is not None and contradicted > 0:
             notes.append(f"weighted episodes say otherwise: {second.gain:.4g} before the cost")
         return Judged(
@@ -169,8 +175,8 @@ class Court:
                 second,
             ),
             new,
-            worst,
-            doubted.share,
+            old,
+            doubted,
         )
 
     def _find_share(self, candidate: Candidate, *, supported: bool) -> float:
@@ -229,17 +235,15 @@ class Court:
         )
         return second.contradicts(float(np.mean(here)), self._spread(here))
 
-    def gain_at(
-        self, state: NDArray[np.generic], judged: Judged, old_policy: Policy, old: Evaluation
-    ) -> Gain:
+    def gain_at(self, state: NDArray[np.generic], judged: Judged, old_policy: Policy) -> Gain:
         """The net gain of a candidate if the next episode starts from one certain state."""
         policy = judged.assessment.candidate.policy
-        known = self.read(old_policy, old.critics, state)
+        known = self.read(old_policy, judged.old.critics, state)
         new = self.read(policy, judged.new.critics, state)
         pessimistic = None
         if judged.worst is not None:
             worst = float(np.mean(self.read(policy, judged.worst.critics, state)))
-            pessimistic = _move(new, worst, judged.doubt_share) - float(np.mean(known))
+            pessimistic = _move(new, worst, judged.doubted.share) - float(np.mean(known))
         return dataclasses.replace(
             judged.assessment.gain,
             differences=_differences(new, known),

@@ -11,19 +11,6 @@ from nacre.policies.policy import Policy
 
 
 @dataclass(frozen=True)
-class Judged:
-    """A candidate, what is known of it, and the critics that said so.
-
-    `doubt_share` is how far towards the worst of the critics its gain still has to be one.
-    """
-
-    assessment: Assessment
-    new: Evaluation
-    worst: Evaluation | None = None
-    doubt_share: float = 1.0
-
-
-@dataclass(frozen=True)
 class Incumbent:
     """The policy in force, and what the critics say of it.
 
@@ -48,3 +35,25 @@ class Doubted:
     support: Support
     share: float
     worst: Evaluation | None
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A candidate, what is known of it, and the critics that said so.
+
+    `old` is what the same critics say of the policy in force.
+    """
+
+    assessment: Assessment
+    new: Evaluation
+    old: Evaluation
+    doubted: Doubted
+
+    @property
+    def worst(self) -> Evaluation | None:
+        """The worst of the critics, where it counts."""
+        return None if self.assessment.gain.pessimistic is None else self.doubted.worst
+
+    def convinces(self, confidence: float) -> bool:
+        """Whether the candidate would be switched to."""
+        return self.assessment.trusted and self.assessment.gain.bound(confidence) > 0

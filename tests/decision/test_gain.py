@@ -156,3 +156,31 @@ def test_one_critic_has_no_interval() -> None:
     assert gain.standard_error == math.inf
     assert gain.interval(0.5) == (-math.inf, math.inf)
     assert gain.confidence == 0.0
+
+
+# Three degrees of freedom: χ² has 95 % below 7.814728.
+CHI95 = 7.8147279
+
+
+def test_within_reach_by_hand() -> None:
+    reach = T95 * math.sqrt(5 / 4) * SPREAD
+    lucky = math.sqrt(3 / CHI95) * reach
+    for mean, expected in ((1.01 * reach, True), (1.01 * lucky, True), (0.99 * lucky, False)):
+        gain = Gain(FOUR - 2.5 + mean, cost=0.0)
+        assert gain.is_within_reach(0.95) is expected
+
+
+@given(gains, probabilities)
+def test_who_is_proven_is_within_reach_and_doubt_is_not_the_spread(
+    gain: Gain, confidence: float
+) -> None:
+    if gain.bound(confidence) > 0:
+        assert gain.is_within_reach(confidence)
+    certain = dataclasses.replace(gain, doubt=abs(gain.mean) + 1.0)
+    assert not certain.is_within_reach(confidence)
+    if gain.mean <= 0 or (gain.pessimistic is not None and gain.pessimistic <= gain.cost):
+        assert not gain.is_within_reach(confidence)
+
+
+def test_nan_is_not_within_reach() -> None:
+    assert not Gain(np.array([1.0, math.nan]), cost=0.0).is_within_reach(0.95)

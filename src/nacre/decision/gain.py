@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from dataclasses import dataclass
 
@@ -80,6 +81,19 @@ class Gain:
         if self.pessimistic is not None and lower:
             bound = min(bound, self.pessimistic - self.cost)
         return bound
+
+    def is_within_reach(self, confidence: float) -> bool:
+        """Whether the bound would be above zero were the spread as small as chance allows.
+
+        The spread of K members is itself an estimate: with this confidence the true one is larger
+        than √((K-1) / χ²) of it, χ² the quantile for K-1 degrees of freedom.
+        """
+        if not self.sound:
+            return False
+        degrees = len(self.differences) - 1
+        smallest = math.sqrt(degrees / special.chdtri(degrees, 1.0 - confidence))
+        lucky = dataclasses.replace(self, scale=self.scale * smallest)
+        return lucky.bound(confidence) > 0
 
     def interval(self, confidence: float) -> tuple[float, float]:
         """Two-sided interval of the net gain."""

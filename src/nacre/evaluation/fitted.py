@@ -165,6 +165,25 @@ def evaluate_policy(
     )
 
 
+def join_evaluations(first: Evaluation, second: Evaluation) -> Evaluation:
+    """Two ensembles that evaluated the same policy on the same log, as one; all members alike."""
+    members = np.concatenate([first.per_critic, second.per_critic])
+    n = min(len(first.curve), len(second.curve))
+    curves = np.concatenate([first.member_curves[:n], second.member_curves[:n]], axis=1)
+    broken = second if first.healthy else first
+    return Evaluation(
+        float(np.mean(members)),
+        members,
+        curves.mean(axis=1),
+        curves,
+        (first.losses[:n] + second.losses[:n]) / 2,
+        first.settled and second.settled,
+        first.healthy and second.healthy,
+        broken.reason,
+        first.critics.join(second.critics),
+    )
+
+
 class Reading(NamedTuple):
     """What critics say of a policy at the start."""
 

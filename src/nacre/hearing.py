@@ -1,0 +1,145 @@
+"""Everything that is found out before the verdict, in the order in which nobody waits in vain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Future
+from typing import Any, NamedTuple
+
+from nacre.advice import Estimate
+from nacre.advice_config import AdviceConfig, Lesson
+from nacre.appeal import find_open, hear_again
+from nacre.court import JUDGING_OLD, Court
+from nacre.engines import open_threads, wait_for_all
+from nacre.evaluation.behaviour import Behaviour, examine_behaviour
+from nacre.findings import Doubted, Incumbent, Judged
+from nacre.learning.progress import Tick
+from nacre.learning.proposals import Candidate
+from nacre.learning.run import Learned
+from nacre.log import Log
+from nacre.school import COPYING, School
+
+EXAMINING = "examining the log"
+STAGES = ("learning", "judging", "doubting")
+"""What a learned candidate goes through."""
+COMPILING = 2500.0
+"""Updates of critics that could be done while a stage is compiled, about."""
+
+
+def plan_work(config: AdviceConfig, brought: Sequence[Candidate]) -> dict[str, float]:
+    """How much work every stage is, about, in updates of critics."""
+    learner, judges = config.learner, config.judges
+    learning = learner.prefit_steps + learner.epochs * learner.steps_per_epoch
+    judging = judges.epochs * judges.steps_per_epoch
+    names = [lesson.name for lesson in config.lessons]
+    stages = {"judging": judging, "doubting": judging if config.doubt_share > 0 else 0}
+    return {
+        EXAMINING: 0.4 * COMPILING,
+        COPYING: COMPILING if names else 0.0,
+        JUDGING_OLD: COMPILING + judges.prefit_steps + judging,
+        **{f"learning {name}": 0.5 * COMPILING + learning for name in names},
+        **{
+            f"{stage} {name}": float(work)
+            for name in [*(one.name for one in brought), *names]
+            for stage, work in stages.items()
+        },
+    }
+
+
+class Heard(NamedTuple):
+    """Whose log it is, the policy in force and its value, what was learned, candidates."""
+
+    behaviour: Behaviour
+    incumbent: Incumbent
+    old_value: Estimate
+    learned: dict[str, Learned]
+    judged: list[Judged]
+
+
+def hear_all(court: Court, school: School, log: Log, brought: Sequence[Candidate]) -> Heard:
+    """Judge the old policy, learn, judge candidates: at the same time where there are processors.
+
+    Nothing depends on what is done when: the same numbers come out of any number of threads.
+    """
+    old_policy, agenda, config = school.old_policy, school.agenda, school.config
+
+    def examine() -> Behaviour:
+        behaviour = examine_behaviour(log, old_policy)
+        agenda(Tick(EXAMINING, 0, 1, 0))
+        return behaviour
+
+    def hear_old() -> tuple[Incumbent, Estimate]:
+        old, behaviour = court.evaluate(old_policy, JUDGING_OLD), behaving.result()
+        value, missed = court.value_old(log, behaviour, old_policy, old)
+        return Incumbent(old_policy, old, missed, behaviour.on_policy), value
+
+    def doubt(candidate: Candidate) -> Doubted:
+        # What is prepared for the old policy serves the others.
+        hearing.result()
+        found = court.doubt(candidate, old_policy, log)
+        agenda.finish(f"doubting {candidate.name}")
+        return found
+
+    def assess(candidate: Candidate, doubting: Future[Doubted]) -> Judged:
+        incumbent, _ = hearing.result()
+        new = court.evaluate(candidate.policy, f"judging {candidate.name}")
+        agenda.finish(f"judging {candidate.name}")
+        return court.assess(candidate, new, incumbent, doubting.result(), school.cost, log)
+
+    def teach(lesson: Lesson) -> Learned | None:
+        earlier = [judging[one].result() for one in config.find_earlier(lesson)]
+        if any(one is not None and one.convinces(config.confidence) for one in earlier):
+            agenda.finish(*(f"{stage} {lesson.name}" for stage in STAGES))
+            return None
+        return school.learn(lesson, first.result())
+
+    def propose(lesson: Lesson) -> Candidate | None:
+        learned = learning[lesson].result()
+        # Who broke down on the way is not proposed.
+        if learned is None or not learned.healthy:
+            return None
+        return school.propose(lesson, learned)
+
+    def doubt_learned(lesson: Lesson) -> Doubted | None:
+        candidate = propose(lesson)
+        return None if candidate is None else doubt(candidate)
+
+    def assess_learned(lesson: Lesson) -> Judged | None:
+        candidate = propose(lesson)
+        return None if candidate is None else assess(candidate, doubting[lesson])
+
+    with open_threads(agenda.stop) as pool:
+        # In this order nothing waits for what comes after it.
+        behaving = pool.submit(examine)
+        first = pool.submit(school.find_first)
+        hearing = pool.submit(hear_old)
+        later = [lesson for lesson in config.lessons if config.find_earlier(lesson)]
+        learning = {
+            lesson: pool.submit(teach, lesson) for lesson in config.lessons if lesson not in later
+        }
+        assessing: list[Future[Any]] = [
+            pool.submit(assess, one, pool.submit(doubt, one)) for one in brought
+        ]
+        doubting: dict[Lesson, Future[Any]] = {}
+        judging: dict[Lesson, Future[Judged | None]] = {}
+        for lesson in [*learning, *later]:
+            if lesson in later:
+                learning[lesson] = pool.submit(teach, lesson)
+            doubting[lesson] = pool.submit(doubt_learned, lesson)
+            judging[lesson] = pool.submit(assess_learned, lesson)
+        assessing += [judging[lesson] for lesson in config.lessons]
+        wait_for_all([behaving, hearing, first, *learning.values(), *doubting.values(), *assessing])
+        behaviour, (incumbent, value) = behaving.result(), hearing.result()
+        judged = [one for task in assessing if (one := task.result()) is not None]
+        if not judged:
+            same = Candidate("unchanged", old_policy, "the old policy; nothing else was found")
+            judged = [assess(same, pool.submit(doubt, same))]
+        if left := find_open(judged, behaviour, config):
+            incumbent, value, again = hear_again(
+                court, [judged[i] for i in left], incumbent, behaviour, school.cost, log, pool
+            )
+            for index, one in zip(left, again, strict=True):
+                judged[index] = one
+    taught = {lesson.name: learning[lesson].result() for lesson in config.lessons}
+    learned = {name: one for name, one in taught.items() if one is not None}
+    return Heard(behaviour, incumbent, value, learned, judged)
