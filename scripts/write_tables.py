@@ -15,6 +15,7 @@ from typing import Any
 import calibrate_advice
 import shrink_log
 import study_learner
+import study_panels
 import time_decision
 
 from nacre.experiments.records import read_lines
@@ -39,6 +40,7 @@ STUDIES = {
         "learner/study.jsonl", study_learner.write_table, study_learner.draw, "learner.svg"
     ),
     "averaging": Study("learner/study.jsonl", study_learner.write_long_table),
+    "panels": Study("calibration/panels.jsonl", study_panels.write_table),
     "timing": Study("bench/decision.jsonl", time_decision.write_table),
     "shrinking": Study(
         "calibration/shrinking.jsonl", shrink_log.write_table, shrink_log.draw, "shrinking.svg"

@@ -14,6 +14,7 @@ sys.path.insert(0, str(ROOT / "scripts"))
 try:
     import shrink_log
     import study_learner
+    import study_panels
     import time_decision
     import write_tables
 finally:
@@ -162,3 +163,24 @@ def test_times_of_decisions_become_a_table() -> None:
         "",
         "Times faster: 2.5.",
     ]
+
+
+def paneled(seed: int, verdict: str, panels: int) -> dict[str, Any]:
+    improvement = {"estimated": 20.0, "true": 25.04, "standard_error": 4.96}
+    return {
+        "row": "ant-optimal",
+        "seed": 100,
+        "advice_seed": seed,
+        "verdict": verdict,
+        "panels": panels,
+        "improvement": improvement,
+    }
+
+
+def test_what_a_second_panel_settles_becomes_a_table() -> None:
+    verdicts = [("switch", 1), ("switch", 2), ("undecided", 2), ("undecided", 1), ("switch", 1)]
+    lines = [paneled(seed, *found) for seed, found in enumerate(verdicts)]
+    table = study_panels.write_table(lines).splitlines()
+    assert table[2:] == ["| ant-optimal | 100 | 5 | 2 | 2 | 1 | 25.0 ± 5.0 |"]
+    missing = study_panels.find_missing(lines, ["ant-optimal", "hopper-optimal"], (100,), 6)
+    assert list(missing) == [("ant-optimal", 100, [5]), ("hopper-optimal", 100, [*range(6)])]

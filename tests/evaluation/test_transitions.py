@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-import nacre.evaluation.transitions as module
+import nacre.policies.policy as policy_module
 from nacre.evaluation.transitions import Transitions
 from nacre.log import Log
 from nacre.policies.policy import MLPPolicy, Signature
@@ -73,7 +73,7 @@ def test_what_a_policy_does_next_stays_with_its_row(monkeypatch):
     log = make_log()
     signature = Signature(log.observation_space, log.action_space)
     policy = MLPPolicy.init(jax.random.key(0), signature, head="categorical", hidden=(4,))
-    monkeypatch.setattr(module, "ASKED_ROWS", 2)
+    monkeypatch.setattr(policy_module, "ASKED_ROWS", 2)
     transitions = Transitions.from_log(log)
     batch = transitions.ask(policy).take(jnp.array([4, 0, 2, 2]))
     expected = policy(batch.next_observations)

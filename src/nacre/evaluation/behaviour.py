@@ -22,8 +22,12 @@ from numpy.typing import NDArray
 
 from nacre.log import Log
 from nacre.policies.distributions import ClippedGaussian, Gaussian, SquashedGaussian
-from nacre.policies.distributions.interface import ContinuousDistribution, DiscreteDistribution
-from nacre.policies.policy import Policy
+from nacre.policies.distributions.interface import (
+    ActionDistribution,
+    ContinuousDistribution,
+    DiscreteDistribution,
+)
+from nacre.policies.policy import Policy, ask
 
 Floats = NDArray[np.float64]
 
@@ -100,14 +104,14 @@ class Deviations(NamedTuple):
 def examine_behaviour(log: Log, policy: Policy) -> Behaviour:
     """Compare the log's actions with what the policy would do at the same states."""
     ids, lengths = log.episode_ids, log.episode_lengths
+    reach = jnp.ones(1) if policy.signature.discrete_actions else _action_range(policy)
     parts = []
     for first in range(0, len(log), CHUNK):
         rows = np.arange(first, min(first + CHUNK, len(log)))
         # The last chunk is filled up, so that all have one shape and are compiled once.
         filled = np.resize(rows, min(CHUNK, len(log)))
-        found = _deviate(
-            policy, jnp.asarray(log.observations[filled]), jnp.asarray(log.actions[filled])
-        )
+        said = ask(policy, jnp.asarray(log.observations[filled]))
+        found = _deviate(said, jnp.asarray(log.actions[filled]), reach)
         impossible = ~np.asarray(found.possible)[:, None]
         columns = np.concatenate([found.numbers, found.variances, impossible], axis=1)
         columns = columns[: len(rows)]
@@ -142,14 +146,16 @@ def _score(
 
 
 @eqx.filter_jit
-def _deviate(policy: Policy, observations: Array, actions: Array) -> Deviations:
-    distribution = policy(observations)
+def _deviate(
+    distribution: ActionDistribution, actions: Array, reach: Float[Array, " size"]
+) -> Deviations:
+    """Compiled once for all policies that answer in one way; `reach` is the range of actions."""
     if isinstance(distribution, DiscreteDistribution):
         found = _count(distribution.probabilities, actions)
     elif isinstance(distribution, Gaussian):
-        found = _place(distribution, actions, _action_range(policy))
+        found = _place(distribution, actions, reach)
     else:
-        found = _match(distribution, actions, _action_range(policy))
+        found = _match(distribution, actions, reach)
     # A policy that says NaN has not acted so.
     sound = jnp.all(jnp.isfinite(found.numbers) & jnp.isfinite(found.variances), axis=-1)
     return found._replace(

@@ -13,12 +13,10 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from nacre.log import Log
 from nacre.policies.distributions import ActionDistribution
-from nacre.policies.policy import Policy
+from nacre.policies.policy import Policy, ask
 
 BLOCK_ROWS = 2**20
 """Rows that are weighed at a time."""
-ASKED_ROWS = 2**14
-"""Rows that a policy is asked about at a time."""
 
 
 class Batch(eqx.Module):
@@ -111,11 +109,11 @@ class Transitions(eqx.Module):
 
         Asked once at every row, in blocks: who passes through the log several times asks less.
         """
-        return self._with(next_actions=_ask(policy, self.rows.next_observations))
+        return self._with(next_actions=ask(policy, self.rows.next_observations))
 
     def ask_old(self, policy: Policy) -> Transitions:
         """The same rows, with what the old policy does at their states; asked as by `ask`."""
-        return self._with(old_actions=_ask(policy, self.rows.observations))
+        return self._with(old_actions=ask(policy, self.rows.observations))
 
     def _with(self, **columns: Any) -> Transitions:
         return dataclasses.replace(self, rows=dataclasses.replace(self.rows, **columns))
@@ -126,21 +124,6 @@ class Transitions(eqx.Module):
         if self.resampling is None or self.episodes is None:
             return batch
         return dataclasses.replace(batch, resampling=self.resampling[self.episodes[rows]].T)
-
-
-@eqx.filter_jit
-def _ask(policy: Policy, states: Array) -> ActionDistribution:
-    """Block after block; the last one is filled up with the first state."""
-    n = len(states)
-    blocks = -(-n // ASKED_ROWS)
-    size = -(-n // blocks)
-    filling = jnp.broadcast_to(states[:1], (blocks * size - n, *states.shape[1:]))
-    filled = jnp.concatenate([states, filling]).reshape(blocks, size, *states.shape[1:])
-    said = jax.lax.map(policy, filled)
-    actions: ActionDistribution = jax.tree.map(
-        lambda part: part.reshape(blocks * size, *part.shape[2:])[:n], said
-    )
-    return actions
 
 
 class MappedTransitions:

@@ -27,6 +27,8 @@ from nacre.policies.heads import (
 from nacre.policies.networks import MLP, Activation
 
 DEFAULT_HIDDEN = (256, 256)
+ASKED_ROWS = 4096
+"""Rows that a policy is asked about at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,11 +120,24 @@ class Policy(eqx.Module):
 
 @eqx.filter_jit
 def ask(policy: Policy, observations: Array) -> ActionDistribution:
-    """What a policy says, compiled by itself.
+    """What a policy says at rows of observations, compiled by itself.
 
-    What is then done with the answer is compiled once for all policies that answer in one way.
+    What is then done with the answer is compiled once for all policies that answer in one way. Many
+    rows are asked about in blocks, so that what the layers say in between stays near the processor;
+    the last block is filled up with the first row.
     """
-    return policy(observations)
+    n = len(observations)
+    if n <= ASKED_ROWS:
+        return policy(observations)
+    blocks = -(-n // ASKED_ROWS)
+    size = -(-n // blocks)
+    filling = jnp.broadcast_to(observations[:1], (blocks * size - n, *observations.shape[1:]))
+    filled = jnp.concatenate([observations, filling])
+    said = jax.lax.map(policy, filled.reshape(blocks, size, *observations.shape[1:]))
+    answer: ActionDistribution = jax.tree.map(
+        lambda part: part.reshape(blocks * size, *part.shape[2:])[:n], said
+    )
+    return answer
 
 
 class Scaling(eqx.Module):
