@@ -1,4 +1,4 @@
-"""What a second panel of judges does: the same log, split and judged anew many times.
+"""What further panels of judges do: the same log, split and judged anew many times.
 
 Of a good policy's log only the old policy with less noise is judged; nothing is learned. One JSON
 line a run (row, seed of the log, seed of the advice), so that it can be stopped and gone on with.

@@ -634,6 +634,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"spread_scale": 0.0}, "spread_scale = 0.0: must be finite and positive"),
     ({"doubt_share": 1.1}, "doubt_share = 1.1: must lie in [0, 1)"),
     ({"copy_divergence": math.nan}, "copy_divergence = nan: cannot be negative"),
+    ({"panels": 0}, "panels = 0: at least 1 has to judge"),
     (
         {"judges": dataclasses.replace(JUDGES, bootstrap=False)},
         "judges: at least 3 bootstrapped critics are needed for an interval",

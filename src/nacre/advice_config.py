@@ -25,7 +25,7 @@ MODEST: dict[str, Any] = {
     "calm_factors": (0.3,),
     "sparing": False,
     "copy_divergence": LARGEST_DIVERGENCE,
-    "second_panel": False,
+    "panels": 1,
 }
 """Small logs and tables: all is learned, from the policy itself, nothing is calmed further, and
 judges who disagree are believed."""
@@ -81,7 +81,7 @@ class AdviceConfig:
             away.
         copy_divergence: Learning starts from a small copy of the old policy that is no further from
             it than this, in nats; else from the policy itself, where it has weights.
-        second_panel: Hear as many judges again where nothing is settled and only the first ones'
+        panels: Hear up to this many panels of judges where nothing is settled and only their
             spread, which few of them know only so well, stands against a switch.
     """
 
@@ -98,7 +98,7 @@ class AdviceConfig:
     spread_scale: float = 2.0
     doubt_share: float = 0.4
     copy_divergence: float = 0.1
-    second_panel: bool = True
+    panels: int = 4
 
     def __post_init__(self) -> None:
         problems = []
@@ -125,6 +125,8 @@ class AdviceConfig:
             problems.append(f"spread_scale = {self.spread_scale}: must be finite and positive")
         if not 0 <= self.doubt_share < 1:
             problems.append(f"doubt_share = {self.doubt_share}: must lie in [0, 1)")
+        if self.panels < 1:
+            problems.append(f"panels = {self.panels}: at least 1 has to judge")
         if not self.copy_divergence >= 0:
             problems.append(f"copy_divergence = {self.copy_divergence}: cannot be negative")
         if self.learner.warm_critics:

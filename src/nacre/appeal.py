@@ -1,4 +1,4 @@
-"""A second panel of judges, for gains that only the spread of the first one leaves unproven."""
+"""Further panels of judges, for gains that only the spread of the first leaves unproven."""
 
 from __future__ import annotations
 
@@ -15,23 +15,26 @@ from nacre.evaluation.fitted import join_evaluations
 from nacre.findings import Incumbent, Judged
 from nacre.log import Log
 
-AGAIN = "{} again"
-NOTE = "judged by a second panel too, the first left it open"
+NOTE = "judged by {} panels, the first left it open"
 
 
 def find_open(judged: Sequence[Judged], behaviour: Behaviour, config: AdviceConfig) -> list[int]:
     """Which candidates more judges could settle, where nothing is settled yet.
 
     Few judges know their own spread only so well. Who would be switched to if it was large by mere
-    chance is heard again; who is doubted for another reason is not.
+    chance is heard again; who is doubted for another reason is not, nor who has been heard by as
+    many panels as there are.
     """
-    settled = config.rule != "bounds" or not behaviour.on_policy or not config.second_panel
+    settled = config.rule != "bounds" or not behaviour.on_policy
     if settled or any(one.convinces(config.confidence) for one in judged):
         return []
+    most = config.panels * config.judges.critics.n_critics
     return [
         index
         for index, one in enumerate(judged)
-        if one.assessment.trusted and one.assessment.gain.is_within_reach(config.confidence)
+        if one.assessment.trusted
+        and len(one.new.per_critic) < most
+        and one.assessment.gain.is_within_reach(config.confidence)
     ]
 
 
@@ -44,25 +47,26 @@ def hear_again(
     log: Log,
     threads: Executor,
 ) -> tuple[Incumbent, Estimate, list[Judged]]:
-    """Let as many further critics judge the old policy and candidates; all judges count alike.
+    """Let a further panel judge the old policy and candidates; all judges count alike.
 
     Args:
         court: The first panel.
-        judged: The candidates that are to be heard again.
-        incumbent: The policy in force, by the first panel.
+        judged: The candidates that are to be heard again, by all panels so far.
+        incumbent: The policy in force, by the same.
         behaviour: Whose log it is.
         cost: The price of the switch.
         log: The whole log.
         threads: Where policies are judged at the same time.
     """
-    panel = court.next_panel()
+    number = 1 + len(incumbent.evaluation.per_critic) // court.config.judges.critics.n_critics
+    panel = court.find_panel(number)
     panel.prepare(incumbent.policy)
     policies = {JUDGING_OLD: incumbent.policy} | {
         f"judging {one.assessment.candidate.name}": one.assessment.candidate.policy
         for one in judged
     }
     waiting = [
-        threads.submit(panel.evaluate, policy, AGAIN.format(stage))
+        threads.submit(panel.evaluate, policy, f"{stage}, panel {number}")
         for stage, policy in policies.items()
     ]
     old, *further = (one.result() for one in waiting)
@@ -73,7 +77,7 @@ def hear_again(
     for one, new in zip(judged, further, strict=True):
         joined = join_evaluations(one.new, new)
         again = court.assess(one.assessment.candidate, joined, now, one.doubted, cost, log)
-        notes = (*again.assessment.notes, NOTE)
+        notes = (*again.assessment.notes, NOTE.format(number))
         found.append(
             dataclasses.replace(
                 again, assessment=dataclasses.replace(again.assessment, notes=notes)

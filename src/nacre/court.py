@@ -89,9 +89,9 @@ class Court:
             on_epoch=heard,
         )
 
-    def next_panel(self) -> Court:
-        """As many other critics, who see the same episodes resampled otherwise."""
-        state = np.random.SeedSequence([self.seed, 1]).generate_state(1)
+    def find_panel(self, number: int) -> Court:
+        """As many other critics, for the same episodes resampled otherwise; this is panel 1."""
+        state = np.random.SeedSequence([self.seed, number]).generate_state(1)
         return dataclasses.replace(self, seed=int(state[0] >> 1), _prepared={})
 
     def prepare(self, policy: Policy) -> Preparation:

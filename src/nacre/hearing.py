@@ -134,7 +134,7 @@ def hear_all(court: Court, school: School, log: Log, brought: Sequence[Candidate
         if not judged:
             same = Candidate("unchanged", old_policy, "the old policy; nothing else was found")
             judged = [assess(same, pool.submit(doubt, same))]
-        if left := find_open(judged, behaviour, config):
+        while left := find_open(judged, behaviour, config):
             incumbent, value, again = hear_again(
                 court, [judged[i] for i in left], incumbent, behaviour, school.cost, log, pool
             )

@@ -168,6 +168,7 @@ def evaluate_policy(
 def join_evaluations(first: Evaluation, second: Evaluation) -> Evaluation:
     """Two ensembles that evaluated the same policy on the same log, as one; all members alike."""
     members = np.concatenate([first.per_critic, second.per_critic])
+    share = len(first.per_critic) / len(members)
     n = min(len(first.curve), len(second.curve))
     curves = np.concatenate([first.member_curves[:n], second.member_curves[:n]], axis=1)
     broken = second if first.healthy else first
@@ -176,7 +177,7 @@ def join_evaluations(first: Evaluation, second: Evaluation) -> Evaluation:
         members,
         curves.mean(axis=1),
         curves,
-        (first.losses[:n] + second.losses[:n]) / 2,
+        share * first.losses[:n] + (1.0 - share) * second.losses[:n],
         first.settled and second.settled,
         first.healthy and second.healthy,
         broken.reason,
