@@ -143,7 +143,7 @@ class Court:
         second = self._ask_again(candidate, old_policy, old, new) if incumbent.on_policy else None
         healthy = new.healthy and old.healthy
         contradicted = 0.0
-        if second is not None:
+        if second is not None and second.usable:
             contradicted = self._contradict(second, candidate, old_policy, old, new)
         gain = Gain(
             _differences(new.per_critic, old.per_critic),

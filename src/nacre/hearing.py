@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from nacre.advice import Estimate
 from nacre.advice_config import AdviceConfig, Lesson
@@ -12,6 +13,7 @@ from nacre.appeal import find_open, hear_again
 from nacre.court import JUDGING_OLD, Court
 from nacre.engines import open_threads, wait_for_all
 from nacre.evaluation.behaviour import Behaviour, examine_behaviour
+from nacre.evaluation.fitted import Evaluation
 from nacre.findings import Doubted, Incumbent, Judged
 from nacre.learning.progress import Tick
 from nacre.learning.proposals import Candidate
@@ -56,6 +58,22 @@ class Heard(NamedTuple):
     judged: list[Judged]
 
 
+class _Case:
+    """A candidate, if one is found, and what is to be found out about it."""
+
+    doubting: Future[Doubted | None]
+    judging: Future[Evaluation | None]
+    assessing: Future[Judged | None]
+
+    def __init__(self, find: Callable[[], Candidate | None]) -> None:
+        self.find = find
+
+
+def _same(candidate: Candidate) -> Candidate:
+    """One who need not be found."""
+    return candidate
+
+
 def hear_all(court: Court, school: School, log: Log, brought: Sequence[Candidate]) -> Heard:
     """Judge the old policy, learn, judge candidates: at the same time where there are processors.
 
@@ -73,21 +91,31 @@ def hear_all(court: Court, school: School, log: Log, brought: Sequence[Candidate
         value, missed = court.value_old(log, behaviour, old_policy, old)
         return Incumbent(old_policy, old, missed, behaviour.on_policy), value
 
-    def doubt(candidate: Candidate) -> Doubted:
+    def doubt(case: _Case) -> Doubted | None:
         # What is prepared for the old policy serves the others.
-        hearing.result()
+        candidate, _ = case.find(), hearing.result()
+        if candidate is None:
+            return None
         found = court.doubt(candidate, old_policy, log)
         agenda.finish(f"doubting {candidate.name}")
         return found
 
-    def assess(candidate: Candidate, doubting: Future[Doubted]) -> Judged:
-        incumbent, _ = hearing.result()
-        new = court.evaluate(candidate.policy, f"judging {candidate.name}")
+    def judge(case: _Case) -> Evaluation | None:
+        candidate, _ = case.find(), hearing.result()
+        if candidate is None:
+            return None
+        found = court.evaluate(candidate.policy, f"judging {candidate.name}")
         agenda.finish(f"judging {candidate.name}")
-        return court.assess(candidate, new, incumbent, doubting.result(), school.cost, log)
+        return found
+
+    def assess(case: _Case) -> Judged | None:
+        candidate, new, doubted = case.find(), case.judging.result(), case.doubting.result()
+        if candidate is None or new is None or doubted is None:
+            return None
+        return court.assess(candidate, new, hearing.result()[0], doubted, school.cost, log)
 
     def teach(lesson: Lesson) -> Learned | None:
-        earlier = [judging[one].result() for one in config.find_earlier(lesson)]
+        earlier = [lessons[one].assessing.result() for one in config.find_earlier(lesson)]
         if any(one is not None and one.convinces(config.confidence) for one in earlier):
             agenda.finish(*(f"{stage} {lesson.name}" for stage in STAGES))
             return None
@@ -100,13 +128,14 @@ def hear_all(court: Court, school: School, log: Log, brought: Sequence[Candidate
             return None
         return school.propose(lesson, learned)
 
-    def doubt_learned(lesson: Lesson) -> Doubted | None:
-        candidate = propose(lesson)
-        return None if candidate is None else doubt(candidate)
+    def open_case(find: Callable[[], Candidate | None]) -> _Case:
+        case = _Case(find)
+        case.doubting, case.judging = pool.submit(doubt, case), pool.submit(judge, case)
+        return case
 
-    def assess_learned(lesson: Lesson) -> Judged | None:
-        candidate = propose(lesson)
-        return None if candidate is None else assess(candidate, doubting[lesson])
+    def close(*cases: _Case) -> None:
+        for case in cases:
+            case.assessing = pool.submit(assess, case)
 
     with open_threads(agenda.stop) as pool:
         # In this order nothing waits for what comes after it.
@@ -117,29 +146,29 @@ def hear_all(court: Court, school: School, log: Log, brought: Sequence[Candidate
         learning = {
             lesson: pool.submit(teach, lesson) for lesson in config.lessons if lesson not in later
         }
-        assessing: list[Future[Any]] = [
-            pool.submit(assess, one, pool.submit(doubt, one)) for one in brought
-        ]
-        doubting: dict[Lesson, Future[Any]] = {}
-        judging: dict[Lesson, Future[Judged | None]] = {}
-        for lesson in [*learning, *later]:
-            if lesson in later:
-                learning[lesson] = pool.submit(teach, lesson)
-            doubting[lesson] = pool.submit(doubt_learned, lesson)
-            judging[lesson] = pool.submit(assess_learned, lesson)
-        assessing += [judging[lesson] for lesson in config.lessons]
-        wait_for_all([behaving, hearing, first, *learning.values(), *doubting.values(), *assessing])
+        # What is short comes after what is long, so that no processor waits in the end.
+        cases = [open_case(functools.partial(_same, one)) for one in brought]
+        lessons = {one: open_case(functools.partial(propose, one)) for one in learning}
+        close(*cases, *lessons.values())
+        for lesson in later:
+            learning[lesson] = pool.submit(teach, lesson)
+            lessons[lesson] = open_case(functools.partial(propose, lesson))
+            close(lessons[lesson])
+        cases += [lessons[lesson] for lesson in config.lessons]
+        tasks = [task for case in cases for task in (case.doubting, case.judging, case.assessing)]
+        wait_for_all([behaving, hearing, first, *learning.values(), *tasks])
         behaviour, (incumbent, value) = behaving.result(), hearing.result()
-        judged = [one for task in assessing if (one := task.result()) is not None]
+        judged = [one for case in cases if (one := case.assessing.result()) is not None]
         if not judged:
             same = Candidate("unchanged", old_policy, "the old policy; nothing else was found")
-            judged = [assess(same, pool.submit(doubt, same))]
+            alone = open_case(functools.partial(_same, same))
+            judged = [one for one in [assess(alone)] if one is not None]
         while left := find_open(judged, behaviour, config):
             incumbent, value, again = hear_again(
                 court, [judged[i] for i in left], incumbent, behaviour, school.cost, log, pool
             )
             for index, one in zip(left, again, strict=True):
                 judged[index] = one
-    taught = {lesson.name: learning[lesson].result() for lesson in config.lessons}
-    learned = {name: one for name, one in taught.items() if one is not None}
+    found = {lesson.name: learning[lesson].result() for lesson in config.lessons}
+    learned = {name: one for name, one in found.items() if one is not None}
     return Heard(behaviour, incumbent, value, learned, judged)
