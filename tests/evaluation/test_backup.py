@@ -20,7 +20,6 @@ from nacre.evaluation.backup import (
     CriticConfig,
     CriticState,
     bootstrap_targets,
-    clipped_adam,
     critic_loss,
     fit_critics,
     next_state_values,
@@ -31,6 +30,7 @@ from nacre.evaluation.critics import Critics
 from nacre.evaluation.exact import state_action_values
 from nacre.evaluation.noise import draw_uniforms
 from nacre.evaluation.transitions import Batch, Transitions
+from nacre.policies.optimisers import clipped_adam
 from nacre.policies.policy import MLPPolicy, Scaling, Signature, TabularPolicy
 from nacre.worlds import FiniteWorld, random_policy, random_world
 

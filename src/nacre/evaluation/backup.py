@@ -20,6 +20,7 @@ from nacre.evaluation.critics import Chosen, Critics
 from nacre.evaluation.loop import measure_norm
 from nacre.evaluation.noise import draw_uniforms
 from nacre.evaluation.transitions import Batch, Transitions
+from nacre.policies.optimisers import clipped_adam, init_memory
 from nacre.policies.policy import Policy, Scaling, Signature
 
 Backup = Literal["min", "mean", "own"]
@@ -123,7 +124,8 @@ class CriticState(eqx.Module):
     @classmethod
     def init(cls, config: CriticConfig, critics: Critics) -> CriticState:
         """Targets start as copies of the online networks."""
-        return cls(critics, critics, _init_memory(config, eqx.filter(critics, eqx.is_array)))
+        memory = init_memory(config.optimizer(), eqx.filter(critics, eqx.is_array))
+        return cls(critics, critics, memory)
 
 
 class CriticInfo(eqx.Module):
@@ -136,25 +138,6 @@ class CriticInfo(eqx.Module):
     loss: Float[Array, ""]
     q: Float[Array, ""]
     gradient_norm: Float[Array, ""]
-
-
-@eqx.filter_jit
-def _init_memory(config: CriticConfig, arrays: Critics) -> optax.OptState:
-    """All of it in one program instead of one for each shape."""
-    return config.optimizer().init(arrays)
-
-
-def clipped_adam(
-    learning_rate: float, max_gradient_norm: float | None
-) -> optax.GradientTransformation:
-    """Adam behind an optional clip of the gradient's norm.
-
-    All arrays as one vector: the same numbers, compiled sooner than one program for each array.
-    """
-    adam = optax.flatten(optax.adam(learning_rate))
-    if max_gradient_norm is None:
-        return adam
-    return optax.chain(optax.clip_by_global_norm(max_gradient_norm), adam)
 
 
 def bootstrap_targets(

@@ -20,11 +20,11 @@ from nacre.evaluation.critics import Combine, Critics
 from nacre.evaluation.epochs import open_epochs
 from nacre.evaluation.epochs import run_evaluation_epoch as run_evaluation_epoch
 from nacre.evaluation.noise import draw_uniforms
+from nacre.evaluation.preparation import begin_critics
 from nacre.evaluation.preparation import draw_resampling as draw_resampling
 from nacre.evaluation.preparation import init_critics as init_critics
 from nacre.evaluation.preparation import largest_believable as largest_believable
 from nacre.evaluation.preparation import prefit as prefit
-from nacre.evaluation.returns import bootstrapped_returns_to_go
 from nacre.evaluation.transitions import MappedTransitions, Transitions, open_transitions
 from nacre.log import Log
 from nacre.policies.distributions import ActionDistribution
@@ -92,13 +92,9 @@ def prepare_evaluation(
     if config.bootstrap:
         resampling = draw_resampling(log.n_episodes, config.critics.n_critics, seed)
     transitions = open_transitions(log, discount=discount, resampling=resampling)
-    to_go = None
-    if config.prefit_steps and config.critics.scale_returns:
-        to_go = bootstrapped_returns_to_go(log, discount)
-    critics = init_critics(config.critics, init_key, log, signature, discount, to_go)
-    fresh = CriticState.init(config.critics, critics)
-    fitted = prefit(
-        config.critics, fresh, log, transitions, discount, prefit_key, config.prefit_steps, to_go
+    keys, n_steps = (init_key, prefit_key), config.prefit_steps
+    fresh, fitted = begin_critics(
+        config.critics, log, transitions, signature, discount, keys, n_steps
     )
     return Preparation(transitions, fresh, fitted, largest_believable(log, discount))
 

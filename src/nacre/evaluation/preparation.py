@@ -46,6 +46,40 @@ def init_critics(
     return config.init(key, signature, scaling=scaling, shift=shift, spread=spread)
 
 
+def begin_critics(
+    config: CriticConfig,
+    log: Log,
+    transitions: Transitions | MappedTransitions,
+    signature: Signature,
+    discount: float,
+    keys: tuple[PRNGKeyArray, PRNGKeyArray],
+    n_steps: int,
+    given: Critics | None = None,
+) -> tuple[CriticState, CriticState]:
+    """Critics that have seen nothing, or those given, and the same fitted to the log's returns.
+
+    Args:
+        config: The critics.
+        log: The log.
+        transitions: The same, ready to be sampled from.
+        signature: The spaces.
+        discount: γ.
+        keys: Of the networks and of the fit.
+        n_steps: Steps of the fit; none leaves the critics as they are.
+        given: Critics to begin with instead of fresh ones.
+    """
+    to_go = None
+    if n_steps and config.scale_returns:
+        # What scales the critics is what they are fitted to: found once.
+        to_go = bootstrapped_returns_to_go(log, discount)
+    critics = given
+    if critics is None:
+        critics = init_critics(config, keys[0], log, signature, discount, to_go)
+    fresh = CriticState.init(config, critics)
+    fitted = prefit(config, fresh, log, transitions, discount, keys[1], n_steps, to_go)
+    return fresh, fitted
+
+
 def fit_scaling(log: Log) -> Scaling:
     """`Scaling.fit` of a log's observations, to the bit also where they are not in memory."""
     rows = log.observations

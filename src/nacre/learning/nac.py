@@ -17,7 +17,6 @@ from nacre.errors import InputError
 from nacre.evaluation.backup import (
     CriticState,
     bootstrap_targets,
-    clipped_adam,
     next_state_values,
     polyak_average,
     step_critics,
@@ -30,6 +29,7 @@ from nacre.evaluation.transitions import Batch, MappedTransitions, Transitions
 from nacre.learning.config import LearnerConfig
 from nacre.learning.occupancy import OccupancyState, init_occupancy, step_occupancy
 from nacre.policies.distributions import ActionDistribution, Categorical, Gaussian
+from nacre.policies.optimisers import clipped_adam, init_memory
 from nacre.policies.policy import Policy
 
 
@@ -98,7 +98,8 @@ def init_state(config: LearnerConfig, policy: Policy, critics: Critics, key: PRN
     occupancy = None
     if config.occupancy is not None:
         occupancy = init_occupancy(config.occupancy, key, policy.signature, critics.scaling)
-    memory = _init_memory(config, eqx.filter(policy, eqx.is_inexact_array))
+    arrays = eqx.filter(policy, eqx.is_inexact_array)
+    memory = init_memory(_actor_optimizer(config), arrays)
     average = None if config.actor.averaging is None else policy
     return State(policy, CriticState.init(config.critics, critics), memory, occupancy, average)
 
@@ -359,11 +360,6 @@ def _value_at_start(
             problem.start, distribution, uniforms, config.actor.combine
         )
     )
-
-
-@eqx.filter_jit
-def _init_memory(config: LearnerConfig, arrays: Policy) -> optax.OptState:
-    return _actor_optimizer(config).init(arrays)
 
 
 def _actor_optimizer(config: LearnerConfig) -> optax.GradientTransformation:

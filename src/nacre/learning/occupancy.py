@@ -22,9 +22,9 @@ import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from nacre.errors import InputError
-from nacre.evaluation.backup import clipped_adam
 from nacre.evaluation.transitions import Batch, Transitions
 from nacre.policies.networks import MLP
+from nacre.policies.optimisers import clipped_adam, init_memory
 from nacre.policies.policy import Policy, Scaling, Signature
 
 
@@ -90,7 +90,7 @@ def init_occupancy(
     last = (jnp.zeros_like(network.weights[-1]), jnp.zeros_like(network.biases[-1]))
     network = eqx.tree_at(lambda n: (n.weights[-1], n.biases[-1]), network, last)
     ratio = Ratio(network, scaling, signature)
-    memory = _optimizer(config).init(eqx.filter(ratio, eqx.is_array))
+    memory = init_memory(_optimizer(config), eqx.filter(ratio, eqx.is_array))
     return OccupancyState(ratio, ratio, memory)
 
 

@@ -20,11 +20,9 @@ from nacre.costs.description import describe_cost
 from nacre.costs.family import SwitchingCost
 from nacre.costs.fit import check_log_fits
 from nacre.errors import InputError
-from nacre.evaluation.backup import CriticState
 from nacre.evaluation.critics import Critics
 from nacre.evaluation.fitted import as_rows
-from nacre.evaluation.preparation import fit_scaling, init_critics, largest_believable, prefit
-from nacre.evaluation.returns import bootstrapped_returns_to_go
+from nacre.evaluation.preparation import begin_critics, fit_scaling, largest_believable
 from nacre.evaluation.transitions import Transitions, open_transitions
 from nacre.learning.checkpoint import read_checkpoint, write_checkpoint
 from nacre.learning.config import LearnerConfig
@@ -237,29 +235,20 @@ def _set_up(
         prices=jnp.asarray(cost.prices, float),
         behaviour_weight=jnp.asarray(config.actor.behaviour_weight, float),
     )
-    to_go = None
-    if config.prefit_steps and config.critics.scale_returns:
-        to_go = bootstrapped_returns_to_go(log, config.discount)
-    if config.warm_critics:
-        if old_critics is None:
-            raise InputError(
-                "warm_critics wants the critics that evaluated the old policy; give them, or set "
-                "it to false"
-            )
-        critics = old_critics
-    else:
-        critics = init_critics(
-            config.critics, init_key, log, old_policy.signature, config.discount, to_go
+    if config.warm_critics and old_critics is None:
+        raise InputError(
+            "warm_critics wants the critics that evaluated the old policy; give them, or set it to "
+            "false"
         )
-    fitted = prefit(
+    _, fitted = begin_critics(
         config.critics,
-        CriticState.init(config.critics, critics),
         log,
         transitions,
+        old_policy.signature,
         config.discount,
-        prefit_key,
+        (init_key, prefit_key),
         config.prefit_steps,
-        to_go,
+        old_critics if config.warm_critics else None,
     )
     policy = first
     if policy is None:

@@ -21,6 +21,7 @@ from nacre.policies.blackbox import as_batch
 from nacre.policies.distributions import Categorical, Gaussian
 from nacre.policies.heads import Head
 from nacre.policies.networks import MLP, Activation
+from nacre.policies.optimisers import falling_adam, init_memory
 from nacre.policies.policy import MLPPolicy, Scaling, Signature
 
 Loss = Callable[[Float[Array, "rows outputs"], Array], Float[Array, " rows"]]
@@ -214,7 +215,8 @@ def _descend(
     key: PRNGKeyArray,
 ) -> MLP:
     network = policy.network
-    memory = _init_memory(config, eqx.filter(network, eqx.is_array))
+    optimizer = falling_adam(config.learning_rate, config.n_steps)
+    memory = init_memory(optimizer, eqx.filter(network, eqx.is_array))
     length = config.n_steps // N_STRETCHES
     carry = (network, memory, network, jnp.asarray(jnp.inf, jnp.float32))
     for index in range(N_STRETCHES):
@@ -223,16 +225,6 @@ def _descend(
             jax.block_until_ready(carry[-1])
             config.on_steps((index + 1) * length, config.n_steps)
     return carry[2]
-
-
-def _optimizer(config: CloneConfig) -> optax.GradientTransformation:
-    return optax.adam(optax.cosine_decay_schedule(config.learning_rate, config.n_steps))
-
-
-@eqx.filter_jit
-def _init_memory(config: CloneConfig, arrays: MLP) -> optax.OptState:
-    """All of it in one program instead of one for each shape."""
-    return _optimizer(config).init(arrays)
 
 
 @eqx.filter_jit
@@ -247,7 +239,7 @@ def _stretch(
     index: Int[Array, ""],
 ) -> tuple[MLP, optax.OptState, MLP, Array]:
     """Some steps, and a look: network, optimizer, best network so far, its loss."""
-    optimizer = _optimizer(config)
+    optimizer = falling_adam(config.learning_rate, config.n_steps)
 
     def objective(network: MLP, observations: Array, targets: Array) -> Float[Array, ""]:
         return jnp.mean(loss(network(policy.encode(observations)), targets))
