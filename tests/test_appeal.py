@@ -109,8 +109,15 @@ def stages_of(config: AdviceConfig, **options: Any) -> set[str]:
 
 
 def test_further_panels_are_told_of() -> None:
-    again = {stage for stage in stages_of(open_config()) if "panel" in stage}
-    assert again == {"judging the old policy, panel 2", "judging better, panel 2"}
+    heard: list[Tick] = []
+    ask_about_better(open_config(), reporter=heard.append)
+    again = [tick for tick in heard if "panel" in tick.stage]
+    names = {"judging the old policy, panel 2", "judging better, panel 2"}
+    assert {tick.stage for tick in again} == names
+    # There is more to do than was planned, and in the end it is done.
+    assert again[0].share is not None
+    assert again[0].share < 1.0
+    assert heard[-1].share == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(

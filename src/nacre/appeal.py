@@ -60,15 +60,14 @@ def hear_again(
     """
     number = 1 + len(incumbent.evaluation.per_critic) // court.config.judges.critics.n_critics
     panel = court.find_panel(number)
+    candidates = [one.assessment.candidate for one in judged]
+    policies = [incumbent.policy, *(one.policy for one in candidates)]
+    stages = [JUDGING_OLD, *(f"judging {one.name}" for one in candidates)]
+    stages = [f"{stage}, panel {number}" for stage in stages]
+    judges = court.config.judges
+    court.report.extend(dict.fromkeys(stages, float(judges.epochs * judges.steps_per_epoch)))
     panel.prepare(incumbent.policy)
-    policies = {JUDGING_OLD: incumbent.policy} | {
-        f"judging {one.assessment.candidate.name}": one.assessment.candidate.policy
-        for one in judged
-    }
-    waiting = [
-        threads.submit(panel.evaluate, policy, f"{stage}, panel {number}")
-        for stage, policy in policies.items()
-    ]
+    waiting = [threads.submit(panel.evaluate, *one) for one in zip(policies, stages, strict=True)]
     old, *further = (one.result() for one in waiting)
     both = join_evaluations(incumbent.evaluation, old)
     value, missed = court.value_old(log, behaviour, incumbent.policy, both)

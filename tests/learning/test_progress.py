@@ -293,3 +293,13 @@ def test_parts_are_counted_in_hundredths() -> None:
         "collecting, in percent: 31/100, 23 s left",
         "collecting, in percent: 100/100, 0 s left",
     ]
+
+
+def test_further_stages_make_the_share_less() -> None:
+    heard: list[Tick] = []
+    agenda = Agenda(heard.append, {"one": 3.0})
+    agenda(tick(4, stage="one"))
+    agenda.extend({"two": 1.0})
+    agenda(tick(-1, stage="two"))
+    agenda(tick(4, stage="two"))
+    assert [one.share for one in heard] == [1.0, 0.75, 1.0]

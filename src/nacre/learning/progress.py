@@ -97,6 +97,12 @@ class Agenda:
         done = sum(size * self._shares[stage] for stage, size in self._sizes.items())
         return done / total if total > 0 else 1.0
 
+    def extend(self, sizes: Mapping[str, float]) -> None:
+        """Plan further stages; the share that is done becomes less by them."""
+        with self._lock:
+            self._sizes |= sizes
+            self._shares = dict.fromkeys(sizes, 0.0) | self._shares
+
     def begin(self, stage: str, epochs: int) -> None:
         """Tell that a stage begins; its first epoch may be long in coming."""
         self(Tick(stage, -1, epochs, 0))
