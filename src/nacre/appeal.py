@@ -11,10 +11,12 @@ from nacre.advice_config import AdviceConfig
 from nacre.costs.family import SwitchingCost
 from nacre.court import JUDGING_OLD, Court
 from nacre.evaluation.behaviour import Behaviour
-from nacre.evaluation.fitted import join_evaluations
+from nacre.evaluation.fitted import Evaluation, join_evaluations, steady
 from nacre.findings import Incumbent, Judged
 from nacre.log import Log
 
+STEADY_EPOCHS = 3
+"""Epochs over which judges of an appeal are averaged."""
 NOTE = "judged by {} panels, the first left it open"
 
 
@@ -49,6 +51,8 @@ def hear_again(
 ) -> tuple[Incumbent, Estimate, list[Judged]]:
     """Let a further panel judge the old policy and candidates; all judges count alike.
 
+    Every judge, of the panels before too, now counts with the mean of its last epochs.
+
     Args:
         court: The first panel.
         judged: The candidates that are to be heard again, by all panels so far.
@@ -69,12 +73,12 @@ def hear_again(
     panel.prepare(incumbent.policy)
     waiting = [threads.submit(panel.evaluate, *one) for one in zip(policies, stages, strict=True)]
     old, *further = (one.result() for one in waiting)
-    both = join_evaluations(incumbent.evaluation, old)
+    both = _join(incumbent.evaluation, old)
     value, missed = court.value_old(log, behaviour, incumbent.policy, both)
     now = dataclasses.replace(incumbent, evaluation=both, missed=missed)
     found = []
     for one, new in zip(judged, further, strict=True):
-        joined = join_evaluations(one.new, new)
+        joined = _join(one.new, new)
         again = court.assess(one.assessment.candidate, joined, now, one.doubted, cost, log)
         notes = (*again.assessment.notes, NOTE.format(number))
         found.append(
@@ -83,3 +87,7 @@ def hear_again(
             )
         )
     return now, value, found
+
+
+def _join(before: Evaluation, further: Evaluation) -> Evaluation:
+    return join_evaluations(steady(before, STEADY_EPOCHS), steady(further, STEADY_EPOCHS))
