@@ -7,8 +7,11 @@ import os
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from nacre.advice_config import AdviceConfig
+from nacre.decision.gain import Gain
 from nacre.errors import InputError
 from nacre.evaluation.backup import CriticConfig
 from nacre.experiments.records import (
@@ -100,3 +103,32 @@ def test_records_of_studies_are_lines(tmp_path: Path) -> None:
     path.write_text('{"seed": 1}\n{"se')
     with pytest.raises(InputError, match=r"study.jsonl: not a readable record"):
         read_lines(path)
+
+
+ROOT = Path(__file__).resolve().parents[2]
+KEPT = [
+    path
+    for path in sorted((ROOT / "results").glob("*/default/*/seed-*.json"))
+    if read_record(path)["decision"] != "switch"
+]
+
+
+@pytest.mark.parametrize("path", KEPT, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_records_of_one_panel_are_those_of_several(path: Path) -> None:
+    """Who was not switched to by the first panel was not within reach of a further one.
+
+    So records that were made before there were further panels say what they would say today.
+    """
+    config = AdviceConfig()
+    for one in read_record(path)["candidates"]:
+        gain = Gain(
+            np.array(one["differences"]),
+            one["cost"]["total"],
+            one["cost_error"],
+            one["doubt"],
+            one["pessimistic"],
+            config.spread_scale,
+        )
+        heard = len(gain.differences) // config.judges.critics.n_critics
+        within = one["trusted"] and gain.is_within_reach(config.confidence)
+        assert not within or heard == config.panels
