@@ -25,7 +25,7 @@ from nacre.log import Log
 from nacre.versions import find_commit, find_versions
 from nacre.worlds.simulators import find_world
 
-ROWS = ("hopper-suboptimal", "hopper-optimal")
+ROWS = ("hopper-suboptimal", "hopper-optimal", "ant-optimal")
 WHOLE = 1_000_000
 SIZES = (1_000_000, 300_000, 100_000, 30_000, 10_000)
 TRUTH = Truth(episodes=200, steps=700)
