@@ -77,6 +77,7 @@ CONFIG = AdviceConfig(
     judges=JUDGES,
     spread_scale=1.0,
     doubt_share=0.0,
+    thrift=None,
 )
 CHEAP, DEAR = 0.1, 50.0
 
@@ -629,6 +630,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
         {"behaviour_weights": (math.nan,)},
         "behaviour_weights = (nan,): must be finite and not negative",
     ),
+    ({"patience": 0}, "patience = 0: judges go on for their epochs at least"),
     ({"learned_noise": 0.0}, "learned_noise = 0.0: must lie in (0, 1]"),
     ({"calm_factors": (1.0,)}, "calm_factors = (1.0,): must lie between 0 and 1"),
     ({"spread_scale": 0.0}, "spread_scale = 0.0: must be finite and positive"),

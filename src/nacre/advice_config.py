@@ -26,6 +26,7 @@ MODEST: dict[str, Any] = {
     "sparing": False,
     "copy_divergence": LARGEST_DIVERGENCE,
     "panels": 1,
+    "thrift": None,
 }
 """Small logs and tables: all is learned, from the policy itself, nothing is calmed further, and
 judges who disagree are believed."""
@@ -83,6 +84,10 @@ class AdviceConfig:
             it than this, in nats; else from the policy itself, where it has weights.
         panels: Hear up to this many panels of judges where nothing is settled and only their
             spread, which few of them know only so well, stands against a switch.
+        thrift: A last lesson where only the price stands against every candidate: one for a policy
+            that moves less. It is proposed with all of its noise. None for no such lesson.
+        patience: Judges of what comes of it go on for this many times as long: before a high price
+            all of a gain has to have arrived.
     """
 
     learner: LearnerConfig = field(default_factory=lambda: _default_learner())
@@ -99,6 +104,8 @@ class AdviceConfig:
     doubt_share: float = 0.4
     copy_divergence: float = 0.1
     panels: int = 4
+    thrift: Lesson | None = Lesson(0.03, 3.0)
+    patience: int = 3
 
     def __post_init__(self) -> None:
         problems = []
@@ -127,6 +134,8 @@ class AdviceConfig:
             problems.append(f"doubt_share = {self.doubt_share}: must lie in [0, 1)")
         if self.panels < 1:
             problems.append(f"panels = {self.panels}: at least 1 has to judge")
+        if self.patience < 1:
+            problems.append(f"patience = {self.patience}: judges go on for their epochs at least")
         if not self.copy_divergence >= 0:
             problems.append(f"copy_divergence = {self.copy_divergence}: cannot be negative")
         if self.learner.warm_critics:

@@ -6,13 +6,12 @@ import dataclasses
 from collections.abc import Sequence
 from concurrent.futures import Executor
 
-from nacre.advice import Estimate
 from nacre.advice_config import AdviceConfig
 from nacre.costs.family import SwitchingCost
 from nacre.court import JUDGING_OLD, Court
 from nacre.evaluation.behaviour import Behaviour
 from nacre.evaluation.fitted import Evaluation, join_evaluations, steady
-from nacre.findings import Incumbent, Judged
+from nacre.findings import Heard, Judged
 from nacre.log import Log
 
 STEADY_EPOCHS = 3
@@ -40,53 +39,69 @@ def find_open(judged: Sequence[Judged], behaviour: Behaviour, config: AdviceConf
     ]
 
 
-def hear_again(
-    court: Court,
-    judged: Sequence[Judged],
-    incumbent: Incumbent,
-    behaviour: Behaviour,
-    cost: SwitchingCost,
-    log: Log,
-    threads: Executor,
-) -> tuple[Incumbent, Estimate, list[Judged]]:
-    """Let a further panel judge the old policy and candidates; all judges count alike.
-
-    Every judge, of the panels before too, now counts with the mean of its last epochs.
+def settle(court: Court, heard: Heard, cost: SwitchingCost, log: Log, threads: Executor) -> Heard:
+    """Let panel after panel judge what is left open, until nothing is or all have been heard.
 
     Args:
         court: The first panel.
-        judged: The candidates that are to be heard again, by all panels so far.
-        incumbent: The policy in force, by the same.
-        behaviour: Whose log it is.
+        heard: What is known so far.
         cost: The price of the switch.
         log: The whole log.
         threads: Where policies are judged at the same time.
     """
-    number = 1 + len(incumbent.evaluation.per_critic) // court.config.judges.critics.n_critics
+    while left := find_open(heard.judged, heard.behaviour, court.config):
+        heard = hear_again(court, heard, left, cost, log, threads)
+    return heard
+
+
+def hear_again(
+    court: Court,
+    heard: Heard,
+    left: Sequence[int],
+    cost: SwitchingCost,
+    log: Log,
+    threads: Executor,
+) -> Heard:
+    """Let a further panel judge the old policy and candidates; all judges count alike.
+
+    It judges for as long as the panels before. Every judge, of those too, now counts with the mean
+    of its last epochs.
+
+    Args:
+        court: The first panel.
+        heard: What is known so far.
+        left: Which candidates are to be heard again.
+        cost: The price of the switch.
+        log: The whole log.
+        threads: Where policies are judged at the same time.
+    """
+    incumbent, judged = heard.incumbent, [heard.judged[index] for index in left]
+    before = incumbent.evaluation
+    number = 1 + len(before.per_critic) // court.config.judges.critics.n_critics
     panel = court.find_panel(number)
     candidates = [one.assessment.candidate for one in judged]
     policies = [incumbent.policy, *(one.policy for one in candidates)]
     stages = [JUDGING_OLD, *(f"judging {one.name}" for one in candidates)]
     stages = [f"{stage}, panel {number}" for stage in stages]
-    judges = court.config.judges
+    judges = dataclasses.replace(court.config.judges, epochs=len(before.curve))
     court.report.extend(dict.fromkeys(stages, float(judges.epochs * judges.steps_per_epoch)))
     panel.prepare(incumbent.policy)
-    waiting = [threads.submit(panel.evaluate, *one) for one in zip(policies, stages, strict=True)]
+    waiting = [
+        threads.submit(panel.evaluate, *one, judges) for one in zip(policies, stages, strict=True)
+    ]
     old, *further = (one.result() for one in waiting)
-    both = _join(incumbent.evaluation, old)
-    value, missed = court.value_old(log, behaviour, incumbent.policy, both)
+    both = _join(before, old)
+    value, missed = court.value_old(log, heard.behaviour, incumbent.policy, both)
     now = dataclasses.replace(incumbent, evaluation=both, missed=missed)
-    found = []
-    for one, new in zip(judged, further, strict=True):
+    all_judged = list(heard.judged)
+    for index, one, new in zip(left, judged, further, strict=True):
         joined = _join(one.new, new)
         again = court.assess(one.assessment.candidate, joined, now, one.doubted, cost, log)
         notes = (*again.assessment.notes, NOTE.format(number))
-        found.append(
-            dataclasses.replace(
-                again, assessment=dataclasses.replace(again.assessment, notes=notes)
-            )
+        all_judged[index] = dataclasses.replace(
+            again, assessment=dataclasses.replace(again.assessment, notes=notes)
         )
-    return now, value, found
+    return heard._replace(incumbent=now, old_value=value, judged=all_judged)
 
 
 def _join(before: Evaluation, further: Evaluation) -> Evaluation:

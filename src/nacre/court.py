@@ -142,9 +142,14 @@ class Court:
         price = find_price(cost, breakdown, old_policy, candidate.policy, log, seed=self.seed)
         second = self._ask_again(candidate, old_policy, old, new) if incumbent.on_policy else None
         healthy = new.healthy and old.healthy
-        contradicted = 0.0
+        contradicted, proven = 0.0, -math.inf
         if second is not None and second.usable:
-            contradicted = self._contradict(second, candidate, old_policy, old, new)
+            there = self._compare_at_starts(candidate, old_policy, old, new)
+            contradicted = second.contradicts(float(np.mean(there)), self._spread(there))
+            if doubted.checked:
+                # What holds at the log's starts is moved to ours by the critics.
+                moved = _differences(new.per_critic, old.per_critic) - there
+                proven = second.bound(self.config.confidence) + float(np.mean(moved))
         gain = Gain(
             _differences(new.per_critic, old.per_critic),
             breakdown.total,
@@ -156,7 +161,7 @@ class Court:
             max(incumbent.missed, contradicted),
             scale=self.config.spread_scale,
         )
-        gain, notes = self._lower(gain, new, old, doubted)
+        gain, notes = self._lower(gain, new, old, doubted, proven)
         if gain.pessimistic is not None and doubted.worst is not None:
             # Whether the worst broke down matters only where it counts.
             healthy = healthy and doubted.worst.healthy
@@ -186,9 +191,12 @@ class Court:
         return self.config.doubt_share if candidate.searched else 0.0
 
     def _lower(
-        self, gain: Gain, new: Evaluation, old: Evaluation, doubted: Doubted
+        self, gain: Gain, new: Evaluation, old: Evaluation, doubted: Doubted, proven: float
     ) -> tuple[Gain, list[str]]:
-        """The gain that is left some way towards the worst of the critics; all the way outside."""
+        """The gain that is left some way towards the worst of the critics; all the way outside.
+
+        Within the log's actions the worst is no worse than what is `proven` otherwise.
+        """
         share, notes = doubted.share, []
         if share == 1.0:
             notes.append(
@@ -197,7 +205,10 @@ class Court:
         # At whatever price: who gains nothing before the cost need not be doubted.
         if doubted.worst is None or (share < 1.0 and gain.mean + gain.cost <= 0):
             return gain, notes
-        left = _move(new.per_critic, doubted.worst.value, share) - float(np.mean(old.per_critic))
+        known, worst = float(np.mean(old.per_critic)), doubted.worst.value
+        if share < 1.0:
+            worst = max(worst, known + proven)
+        left = _move(new.per_critic, worst, share) - known
         gain = dataclasses.replace(gain, pessimistic=left)
         if share < 1.0 and not gain.bound(self.config.confidence) > 0:
             notes.append(
@@ -219,21 +230,15 @@ class Court:
             seed=self.seed,
         )
 
-    def _contradict(
-        self,
-        second: SecondOpinion,
-        candidate: Candidate,
-        old_policy: Policy,
-        old: Evaluation,
-        new: Evaluation,
-    ) -> float:
-        """How far weighted episodes and critics are apart, at the log's own starts."""
+    def _compare_at_starts(
+        self, candidate: Candidate, old_policy: Policy, old: Evaluation, new: Evaluation
+    ) -> Numbers:
+        """(K,) gains by the critics at the log's own starts, where weighted episodes begin."""
         starts = self.log.starts
-        here = _differences(
+        return _differences(
             self.read(candidate.policy, new.critics, starts),
             self.read(old_policy, old.critics, starts),
         )
-        return second.contradicts(float(np.mean(here)), self._spread(here))
 
     def gain_at(self, state: NDArray[np.generic], judged: Judged, old_policy: Policy) -> Gain:
         """The net gain of a candidate if the next episode starts from one certain state."""

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from nacre.advice import Assessment
+from nacre.advice import Assessment, Estimate
+from nacre.evaluation.behaviour import Behaviour
 from nacre.evaluation.fitted import Evaluation
 from nacre.evaluation.support import Support
+from nacre.learning.run import Learned
 from nacre.policies.policy import Policy
 
 
@@ -29,12 +32,14 @@ class Doubted:
     """How far the log supports a candidate, and what the worst of the critics says of it.
 
     `share` is how far towards the worst its gain still has to be one; nobody asks the worst, and it
-    is None, where that is no way at all.
+    is None, where that is no way at all. Where it is `checked`, the worst is no worse than what
+    weighted episodes prove.
     """
 
     support: Support
     share: float
     worst: Evaluation | None
+    checked: bool = False
 
 
 @dataclass(frozen=True)
@@ -57,3 +62,13 @@ class Judged:
     def convinces(self, confidence: float) -> bool:
         """Whether the candidate would be switched to."""
         return self.assessment.trusted and self.assessment.gain.bound(confidence) > 0
+
+
+class Heard(NamedTuple):
+    """Whose log it is, the policy in force and its value, what was learned, candidates."""
+
+    behaviour: Behaviour
+    incumbent: Incumbent
+    old_value: Estimate
+    learned: dict[str, Learned]
+    judged: list[Judged]

@@ -5,21 +5,21 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from typing import NamedTuple
 
 from nacre.advice import Estimate
 from nacre.advice_config import AdviceConfig, Lesson
-from nacre.appeal import find_open, hear_again
+from nacre.appeal import settle
 from nacre.court import JUDGING_OLD, Court
 from nacre.engines import open_threads, wait_for_all
 from nacre.evaluation.behaviour import Behaviour, examine_behaviour
 from nacre.evaluation.fitted import Evaluation
-from nacre.findings import Doubted, Incumbent, Judged
+from nacre.findings import Doubted, Heard, Incumbent, Judged
 from nacre.learning.progress import Tick
 from nacre.learning.proposals import Candidate
 from nacre.learning.run import Learned
 from nacre.log import Log
 from nacre.school import COPYING, School
+from nacre.thrift import find_thrift, hear_thrifty
 
 EXAMINING = "examining the log"
 STAGES = ("learning", "judging", "doubting")
@@ -46,16 +46,6 @@ def plan_work(config: AdviceConfig, brought: Sequence[Candidate]) -> dict[str, f
             for stage, work in stages.items()
         },
     }
-
-
-class Heard(NamedTuple):
-    """Whose log it is, the policy in force and its value, what was learned, candidates."""
-
-    behaviour: Behaviour
-    incumbent: Incumbent
-    old_value: Estimate
-    learned: dict[str, Learned]
-    judged: list[Judged]
 
 
 class _Case:
@@ -163,12 +153,12 @@ def hear_all(court: Court, school: School, log: Log, brought: Sequence[Candidate
             same = Candidate("unchanged", old_policy, "the old policy; nothing else was found")
             alone = open_case(functools.partial(_same, same))
             judged = [one for one in [assess(alone)] if one is not None]
-        while left := find_open(judged, behaviour, config):
-            incumbent, value, again = hear_again(
-                court, [judged[i] for i in left], incumbent, behaviour, school.cost, log, pool
-            )
-            for index, one in zip(left, again, strict=True):
-                judged[index] = one
-    found = {lesson.name: learning[lesson].result() for lesson in config.lessons}
-    learned = {name: one for name, one in found.items() if one is not None}
-    return Heard(behaviour, incumbent, value, learned, judged)
+        found = {lesson.name: learning[lesson].result() for lesson in config.lessons}
+        learned = {name: one for name, one in found.items() if one is not None}
+        heard = Heard(behaviour, incumbent, value, learned, judged)
+        heard = settle(court, heard, school.cost, log, pool)
+        last = find_thrift(heard.judged, behaviour, config)
+        if last is not None:
+            heard = hear_thrifty(court, school, last, first.result(), heard, log, pool)
+            heard = settle(court, heard, school.cost, log, pool)
+    return heard

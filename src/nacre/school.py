@@ -81,7 +81,7 @@ class School:
             dataclasses.replace(config.learner, actor=actor),
             old_value=float(np.mean(self.log.returns(config.learner.discount))),
             first=first,
-            seed=self.seed + config.lessons.index(lesson),
+            seed=self.seed + [*config.lessons, config.thrift].index(lesson),
             reporter=lambda tick: self.agenda(dataclasses.replace(tick, stage=stage)),
         )
         if not learned.complete:
@@ -89,9 +89,10 @@ class School:
         self.agenda.finish(stage)
         return learned
 
-    def propose(self, lesson: Lesson, learned: Learned) -> Candidate:
-        """What was learned, as a candidate."""
-        policy, origin, share = learned.policy, lesson.origin, self.config.learned_noise
+    def propose(self, lesson: Lesson, learned: Learned, noise: float | None = None) -> Candidate:
+        """What was learned, as a candidate, with this share of its noise or the usual one."""
+        policy, origin = learned.policy, lesson.origin
+        share = self.config.learned_noise if noise is None else noise
         calmer = None if share == 1.0 else calm_policy(policy, share)
         if calmer is not None:
             policy, origin = calmer, f"{origin}, with {share:g} of its noise"

@@ -114,6 +114,15 @@ def test_few_episodes_behind_it_are_no_opinion() -> None:
     assert found.contradicts(100.0, 0.0) == 0.0
 
 
+def test_the_bound_by_hand() -> None:
+    # Student's t for 61 episodes at 95 %: 1.6706.
+    known = SecondOpinion(gain=2.0, standard_error=0.5, effective_episodes=61.0)
+    assert known.bound(0.95) == pytest.approx(2.0 - 1.6706 * 0.5, abs=1e-4)
+    assert known.bound(0.5) == pytest.approx(2.0)
+    for unknown in (SecondOpinion(2.0, 0.5, 49.0), SecondOpinion(math.nan, math.nan, 500.0)):
+        assert unknown.bound(0.95) == -math.inf
+
+
 def test_contradiction_is_what_errors_do_not_explain() -> None:
     found = SecondOpinion(5.0, 0.3, 100.0)
     assert found.contradicts(5.5, 0.4) == 0.0

@@ -132,3 +132,13 @@ def test_records_of_one_panel_are_those_of_several(path: Path) -> None:
         heard = len(gain.differences) // config.judges.critics.n_critics
         within = one["trusted"] and gain.is_within_reach(config.confidence)
         assert not within or heard == config.panels
+
+
+@pytest.mark.parametrize("path", KEPT, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_records_without_a_last_lesson_are_those_with_one(path: Path) -> None:
+    """It is taught where nobody is expected to gain; elsewhere records from before it hold."""
+    lesson, found = AdviceConfig().thrift, read_record(path)["candidates"]
+    assert lesson is not None
+    last = [one for one in found if one["name"] == lesson.name]
+    others = [one["net_gain"]["mean"] for one in found if one not in last and one["trusted"]]
+    assert bool(last) == all(mean <= 0 for mean in others)

@@ -24,6 +24,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 from numpy.typing import NDArray
+from scipy import special
 
 from nacre.evaluation.critics import Critics
 from nacre.evaluation.noise import draw_uniforms
@@ -75,6 +76,16 @@ class SecondOpinion:
         }
         known = {name: one if math.isfinite(one) else None for name, one in numbers.items()}
         return {"method": "weighted doubly robust", **known, "usable": self.usable}
+
+    def bound(self, probability: float) -> float:
+        """What the gain exceeds with this probability; nothing is known where it is not usable.
+
+        By Student's t: the weights leave only so many episodes to know the error by.
+        """
+        if not self.usable:
+            return -math.inf
+        place = float(special.stdtrit(self.effective_episodes - 1.0, 1.0 - probability))
+        return self.gain + place * self.standard_error
 
     def contradicts(self, gain: float, error: float) -> float:
         """How far it lies from a gain, beyond what two standard errors of both explain."""

@@ -68,7 +68,7 @@ def _complete(recorded: Any, config: Any) -> Any:
     options = {
         option.name: _complete(recorded[option.name], getattr(config, option.name))
         if option.name in recorded
-        else option.default
+        else json.loads(json.dumps(option.default, default=dataclasses.asdict))
         for option in dataclasses.fields(config)
         if option.name in recorded or option.default is not dataclasses.MISSING
     }
