@@ -85,7 +85,8 @@ class AdviceConfig:
         panels: Hear up to this many panels of judges where nothing is settled and only their
             spread, which few of them know only so well, stands against a switch.
         thrift: A last lesson where only the price stands against every candidate: one for a policy
-            that moves less. It is proposed with all of its noise. None for no such lesson.
+            that moves less. It begins as the old policy and is proposed with all of its noise. None
+            for no such lesson.
         patience: Judges of what comes of it go on for this many times as long: before a high price
             all of a gain has to have arrived.
     """
@@ -104,7 +105,7 @@ class AdviceConfig:
     doubt_share: float = 0.4
     copy_divergence: float = 0.1
     panels: int = 4
-    thrift: Lesson | None = Lesson(0.03, 3.0)
+    thrift: Lesson | None = Lesson(0.03)
     patience: int = 3
 
     def __post_init__(self) -> None:

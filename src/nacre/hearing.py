@@ -159,6 +159,6 @@ def hear_all(court: Court, school: School, log: Log, brought: Sequence[Candidate
         heard = settle(court, heard, school.cost, log, pool)
         last = find_thrift(heard.judged, behaviour, config)
         if last is not None:
-            heard = hear_thrifty(court, school, last, first.result(), heard, log, pool)
+            heard = hear_thrifty(court, school, last, heard, log, pool)
             heard = settle(court, heard, school.cost, log, pool)
     return heard

@@ -2,8 +2,8 @@
 
 What is learned is proposed with part of its noise, and whoever takes noise away moves mass between
 the groups. Where switching is cheap that is worth it. Where the price eats the gain, a policy is
-learned that is held closer to the old one, as if the switch cost more, and all of its noise stays:
-its price was counted at every step.
+learned that begins as the old one itself and not as a copy of it, is held closer to it, and keeps
+all of its noise: its price was counted at every step.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from nacre.decision.gain import Gain
 from nacre.evaluation.behaviour import Behaviour
 from nacre.findings import Heard, Judged
 from nacre.log import Log
-from nacre.policies.policy import Policy
 from nacre.school import School
 
 REASON = "because only the price stood against the others"
@@ -51,7 +50,6 @@ def hear_thrifty(
     court: Court,
     school: School,
     lesson: Lesson,
-    first: Policy | None,
     heard: Heard,
     log: Log,
     threads: Executor,
@@ -65,7 +63,6 @@ def hear_thrifty(
         court: The first panel.
         school: Where it is learned.
         lesson: The last one.
-        first: What learning starts from.
         heard: What is known so far.
         log: The whole log.
         threads: Where things are done at the same time.
@@ -89,7 +86,8 @@ def hear_thrifty(
         }
     )
     hearing = threads.submit(court.evaluate, incumbent.policy, again, judges)
-    learned = threads.submit(school.learn, lesson, first).result()
+    # Not from the copy: what it misses of the old policy is mass that is moved for nothing.
+    learned = threads.submit(school.learn, lesson, None).result()
     curves = heard.learned | {lesson.name: learned}
     if not learned.healthy:
         court.report.finish(judging, doubting)
