@@ -23,7 +23,8 @@ from nacre.bench import make_learning
 from nacre.evaluation.noise import Sampling
 from nacre.evaluation.transitions import Transitions
 from nacre.learning.config import LearnerConfig, paper
-from nacre.learning.nac import SwitchingProblem, learn_epoch, objective_terms
+from nacre.learning.nac import learn_epoch
+from nacre.learning.objective import SwitchingProblem, objective_terms
 from nacre.policies.policy import Policy
 
 VARIANTS: dict[Sampling, int] = {"ordinary": 1000, "quasi": 128}

@@ -16,7 +16,7 @@ import pytest
 
 from nacre import advice_config, advisor, court, engines, school
 from nacre.advice import Advice
-from nacre.advice_config import AdviceConfig, suggest_config
+from nacre.advice_config import AdviceConfig, Lesson, suggest_config
 from nacre.advisor import advise
 from nacre.costs import SwitchingCost, TransportCost, groups
 from nacre.errors import InputError
@@ -629,6 +629,10 @@ BAD: list[tuple[dict[str, Any], str]] = [
     (
         {"behaviour_weights": (math.nan,)},
         "behaviour_weights = (nan,): must be finite and not negative",
+    ),
+    (
+        {"thrift": Lesson(math.inf)},
+        "thrift.behaviour_weight = inf: must be finite and not negative",
     ),
     ({"patience": 0}, "patience = 0: judges go on for their epochs at least"),
     ({"learned_noise": 0.0}, "learned_noise = 0.0: must lie in (0, 1]"),

@@ -135,6 +135,11 @@ class AdviceConfig:
             problems.append(f"doubt_share = {self.doubt_share}: must lie in [0, 1)")
         if self.panels < 1:
             problems.append(f"panels = {self.panels}: at least 1 has to judge")
+        if self.thrift is not None and not 0 <= self.thrift.behaviour_weight < math.inf:
+            problems.append(
+                f"thrift.behaviour_weight = {self.thrift.behaviour_weight}: must be finite and not "
+                "negative"
+            )
         if self.patience < 1:
             problems.append(f"patience = {self.patience}: judges go on for their epochs at least")
         if not self.copy_divergence >= 0:

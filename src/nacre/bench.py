@@ -22,7 +22,8 @@ from nacre.evaluation.backup import CriticState
 from nacre.evaluation.fitted import EvaluationConfig, run_evaluation_epoch
 from nacre.evaluation.transitions import Batch, Transitions
 from nacre.learning.config import LearnerConfig, default, paper
-from nacre.learning.nac import State, SwitchingProblem, init_state, learn_epoch
+from nacre.learning.nac import State, init_state, learn_epoch
+from nacre.learning.objective import SwitchingProblem
 from nacre.policies.policy import MLPPolicy, Signature
 
 OBSERVATIONS, ACTIONS, HIDDEN = 11, 3, 256

@@ -241,7 +241,10 @@ class Court:
         )
 
     def gain_at(self, state: NDArray[np.generic], judged: Judged, old_policy: Policy) -> Gain:
-        """The net gain of a candidate if the next episode starts from one certain state."""
+        """The net gain of a candidate if the next episode starts from one certain state.
+
+        Weighted episodes say nothing of single starts: there the worst of the critics counts.
+        """
         policy = judged.assessment.candidate.policy
         known = self.read(old_policy, judged.old.critics, state)
         new = self.read(policy, judged.new.critics, state)

@@ -16,7 +16,8 @@ from nacre.evaluation.backup import CriticConfig
 from nacre.evaluation.fitted import EvaluationConfig
 from nacre.evaluation.transitions import Transitions
 from nacre.learning import ActorConfig, LearnerConfig
-from nacre.learning.nac import State, SwitchingProblem, init_state
+from nacre.learning.nac import State, init_state
+from nacre.learning.objective import SwitchingProblem
 from nacre.log import Log
 from nacre.policies.policy import MLPPolicy, Policy, Signature, TabularPolicy
 from nacre.worlds import FiniteWorld, random_policy, random_world

@@ -16,18 +16,13 @@ from nacre.costs import WeightedStates
 from nacre.errors import InputError
 from nacre.evaluation.critics import Critics
 from nacre.learning import LearnerConfig, OccupancyConfig
-from nacre.learning.nac import (
-    Info,
-    State,
+from nacre.learning.nac import Info, State, init_state, is_believable, learn_epoch, step
+from nacre.learning.objective import (
     SwitchingProblem,
     actor_objective,
     combine_objective,
-    init_state,
-    is_believable,
-    learn_epoch,
     net_estimate,
     objective_terms,
-    step,
 )
 from nacre.policies.policy import MLPPolicy, Policy
 

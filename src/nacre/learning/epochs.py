@@ -18,13 +18,13 @@ from nacre.learning.config import LearnerConfig
 from nacre.learning.nac import (
     Info,
     State,
-    SwitchingProblem,
     draw_rows,
     finish_epoch,
     is_believable,
     learn_epoch,
     step,
 )
+from nacre.learning.objective import SwitchingProblem
 
 Outcome = tuple[State, Info, Int[Array, ""], Bool[Array, ""]]
 """The state, the averages of the infos, the number of steps done, whether all were healthy."""

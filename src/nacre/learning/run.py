@@ -27,7 +27,8 @@ from nacre.evaluation.transitions import Transitions, open_transitions
 from nacre.learning.checkpoint import read_checkpoint, write_checkpoint
 from nacre.learning.config import LearnerConfig
 from nacre.learning.epochs import open_epochs
-from nacre.learning.nac import State, SwitchingProblem, init_state
+from nacre.learning.nac import State, init_state
+from nacre.learning.objective import SwitchingProblem
 from nacre.learning.progress import Reporter, Silent, Tick
 from nacre.learning.stopping import Plateau, find_plateau, reason_to_stop
 from nacre.log import Log
