@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from nacre.experiments.records import write_record
+
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "scripts"))
 try:
@@ -67,6 +69,28 @@ def test_a_page_is_filled_from_the_records(tmp_path: Path) -> None:
     assert write_tables.render(filled, tmp_path) == filled
     with pytest.raises(KeyError, match="unknown"):
         write_tables.render("<!-- table: unknown -->\n<!-- end -->", tmp_path)
+
+
+def test_the_last_lesson_is_shown_beside_the_others(tmp_path: Path) -> None:
+    def gained(name: str, mean: float) -> dict[str, Any]:
+        gain = {"mean": mean, "low": mean - 0.25, "high": mean + 0.25}
+        return {"name": name, "net_gain": gain}
+
+    candidates = [
+        gained("calm-0.1", -1.0),
+        gained("learned-0.01", -0.25),
+        gained("learned-0.03", 0.5),
+    ]
+    record = {
+        "seed": 104,
+        "decision": "switch",
+        "candidates": candidates,
+        "improvement": {"true": 0.75, "standard_error": 0.125},
+    }
+    path = tmp_path / write_tables.STUDIES["thrift"].records / "seed-104.json"
+    write_record(path, record)
+    filled = write_tables.render("<!-- table: thrift -->\n<!-- end -->", tmp_path)
+    assert "| 104 | -0.25 | 0.50 [0.25, 0.75] | 0.75 ± 0.12 | switch |" in filled.splitlines()
 
 
 def studied(variant: str, values: list[float], *, healthy: bool = True) -> dict[str, Any]:
