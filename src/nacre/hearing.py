@@ -18,12 +18,10 @@ from nacre.learning.progress import Tick
 from nacre.learning.proposals import Candidate
 from nacre.learning.run import Learned
 from nacre.log import Log
-from nacre.school import COPYING, School
+from nacre.school import COPYING, STAGES, School
 from nacre.thrift import find_thrift, hear_thrifty
 
 EXAMINING = "examining the log"
-STAGES = ("learning", "judging", "doubting")
-"""What a learned candidate goes through."""
 COMPILING = 2500.0
 """Updates of critics that could be done while a stage is compiled, about."""
 

@@ -19,6 +19,8 @@ from nacre.policies.opening import find_start
 from nacre.policies.policy import Policy
 
 COPYING = "copying the old policy"
+STAGES = ("learning", "judging", "doubting")
+"""What a learned candidate goes through."""
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from nacre.decision.gain import Gain
 from nacre.evaluation.behaviour import Behaviour
 from nacre.findings import Heard, Judged
 from nacre.log import Log
-from nacre.school import School
+from nacre.school import STAGES, School
 
 REASON = "because only the price stood against the others"
 
@@ -72,9 +72,7 @@ def hear_thrifty(
     """
     config, incumbent = court.config, heard.incumbent
     judges = dataclasses.replace(config.judges, epochs=config.patience * config.judges.epochs)
-    learning, judging, doubting = (
-        f"{stage} {lesson.name}" for stage in ("learning", "judging", "doubting")
-    )
+    learning, judging, doubting = (f"{stage} {lesson.name}" for stage in STAGES)
     again = f"{JUDGING_OLD}, for longer"
     patient = float(judges.epochs * judges.steps_per_epoch)
     court.report.extend(
