@@ -143,12 +143,17 @@ NEAR = np.array([[0.45, 0.55], [0.55, 0.45]])
 def test_the_worst_is_no_worse_than_what_weighted_episodes_prove() -> None:
     feared, worst = assess(checked=False, table=NEAR)
     checked, _ = assess(checked=True, table=NEAR)
-    second = checked.second
+    second, proof = checked.second, checked.proof
     assert second is not None
+    assert proof is not None
     assert second.usable
+    # By state, more episodes carry the weight and less is left to chance.
+    assert proof.effective_episodes > second.effective_episodes
+    assert proof.standard_error < second.standard_error
+    assert feared.proof is None
     mean = float(np.mean(checked.gain.differences))
     # The log's episodes start where ours do: nothing has to be moved.
-    proven = second.bound(0.95)
+    proven = proof.bound(0.95)
     assert worst < proven < mean - 0.01
     assert feared.gain.pessimistic == pytest.approx(0.6 * mean + 0.4 * worst, rel=1e-5)
     assert checked.gain.pessimistic == pytest.approx(0.6 * mean + 0.4 * proven, rel=1e-4)
@@ -165,4 +170,5 @@ def test_few_episodes_prove_nothing() -> None:
     feared, checked = (assess(checked=one, table=far)[0] for one in (False, True))
     assert checked.second is not None
     assert not checked.second.usable
+    assert checked.proof is None
     assert checked.gain.pessimistic == feared.gain.pessimistic

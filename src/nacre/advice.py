@@ -70,6 +70,7 @@ class Assessment:
     trusted: bool
     notes: tuple[str, ...] = ()
     second: SecondOpinion | None = None
+    proof: SecondOpinion | None = None
 
     def as_json(self, confidence: float) -> dict[str, Any]:
         """Plain numbers for the record."""
@@ -92,6 +93,7 @@ class Assessment:
                 "supported": self.support.supported,
             },
             "second_opinion": None if self.second is None else self.second.as_json(),
+            **({} if self.proof is None else {"proof": self.proof.as_json()}),
             "break_even": self.break_even.as_json(),
             "trusted": self.trusted,
             "notes": list(self.notes),

@@ -142,14 +142,15 @@ class Court:
         price = find_price(cost, breakdown, old_policy, candidate.policy, log, seed=self.seed)
         second = self._ask_again(candidate, old_policy, old, new) if incumbent.on_policy else None
         healthy = new.healthy and old.healthy
-        contradicted, proven = 0.0, -math.inf
+        contradicted, proof, proven = 0.0, None, -math.inf
         if second is not None and second.usable:
             there = self._compare_at_starts(candidate, old_policy, old, new)
             contradicted = second.contradicts(float(np.mean(there)), self._spread(there))
             if doubted.checked:
+                proof = self._ask_again(candidate, old_policy, old, new, by_state=True)
                 # What holds at the log's starts is moved to ours by the critics.
                 moved = _differences(new.per_critic, old.per_critic) - there
-                proven = second.bound(self.config.confidence) + float(np.mean(moved))
+                proven = proof.bound(self.config.confidence) + float(np.mean(moved))
         gain = Gain(
             _differences(new.per_critic, old.per_critic),
             breakdown.total,
@@ -178,6 +179,7 @@ class Court:
                 healthy,
                 tuple(notes),
                 second,
+                proof,
             ),
             new,
             old,
@@ -218,7 +220,13 @@ class Court:
         return gain, notes
 
     def _ask_again(
-        self, candidate: Candidate, old_policy: Policy, old: Evaluation, new: Evaluation
+        self,
+        candidate: Candidate,
+        old_policy: Policy,
+        old: Evaluation,
+        new: Evaluation,
+        *,
+        by_state: bool = False,
     ) -> SecondOpinion:
         return weigh_episodes(
             self.log,
@@ -228,6 +236,7 @@ class Court:
             new.critics,
             discount=self.config.learner.discount,
             seed=self.seed,
+            by_state=by_state,
         )
 
     def _compare_at_starts(

@@ -11,8 +11,9 @@ from jaxtyping import Array, Int, PRNGKeyArray
 
 from nacre.evaluation.backup import CriticConfig, CriticState, fit_critics, step_critics
 from nacre.evaluation.critics import Critics
+from nacre.evaluation.features import Floats
 from nacre.evaluation.feeds import Chunk, Feed, Progress, run_chunk
-from nacre.evaluation.returns import Floats, bootstrapped_returns_to_go
+from nacre.evaluation.returns import bootstrapped_returns_to_go
 from nacre.evaluation.transitions import Batch, MappedTransitions, Transitions
 from nacre.log import Log
 from nacre.policies.policy import Scaling, Signature

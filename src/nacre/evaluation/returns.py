@@ -4,23 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
-import gymnasium
 import numpy as np
 import scipy.sparse.linalg
 from numpy.typing import NDArray
 
 from nacre.errors import InputError
+from nacre.evaluation.features import Features, Floats, Matrix, Observations
 from nacre.log import Log
 
-Floats = NDArray[np.float64]
-Observations = NDArray[np.float32] | NDArray[np.int32]
 Rows = NDArray[np.int64]
-Matrix = Any
-"""A NumPy array, or a sparse one: the same operators work on both."""
 
-N_RANDOM_FEATURES = 64
 LARGEST_FIT = 200_000
 CHUNK = 10_000
 """Rows whose features are held in memory at a time."""
@@ -110,45 +104,21 @@ def truncated_tails(log: Log, discount: float, *, seed: int = 0) -> Floats:
 class LinearValues:
     """V(s) = φ(s)·w, fitted to a log by least-squares temporal differences.
 
-    A w = b with A = Σ φ(s) (φ(s) - γ (1 - terminated) φ(s'))ᵀ and b = Σ φ(s) r over the rows. φ is
-    one-hot for discrete observations: w is then the exact value in the finite world that the log's
-    counts describe. For vectors it is a constant, the scaled coordinates, their squares and random
-    ReLU features.
+    A w = b with A = Σ φ(s) (φ(s) - γ (1 - terminated) φ(s'))ᵀ and b = Σ φ(s) r over the rows. For
+    discrete observations w is the exact value in the finite world that the log's counts describe.
     """
 
     def __init__(self, log: Log, discount: float, seed: int) -> None:
         rng = np.random.default_rng(seed)
         self._log, self._discount = log, discount
+        self.features = Features(log, rng)
         self._rows = np.arange(len(log))
-        self._discrete = isinstance(log.observation_space, gymnasium.spaces.Discrete)
-        if self._discrete:
-            self._size = int(log.observation_space.n)  # type: ignore[attr-defined]
-        else:
-            self._shift = log.observations.mean(axis=0, dtype=np.float64)
-            spread = log.observations.std(axis=0, dtype=np.float64)
-            varies = spread > 1e-6 * np.abs(self._shift) + 1e-12
-            self._spread = np.where(varies, spread, 1.0)
-            inputs = len(spread)
-            self._directions = rng.normal(size=(inputs, N_RANDOM_FEATURES)) / np.sqrt(inputs)
-            self._offsets = rng.normal(size=N_RANDOM_FEATURES)
-            self._size = 1 + 2 * inputs + N_RANDOM_FEATURES
-            if len(log) > LARGEST_FIT:
-                self._rows = np.sort(rng.choice(len(log), LARGEST_FIT, replace=False))
+        if not self.features.discrete and len(log) > LARGEST_FIT:
+            self._rows = np.sort(rng.choice(len(log), LARGEST_FIT, replace=False))
         self._system, right = self._accumulate()
         self.weights = self._solve(self._system, right)
         bound = float(np.abs(log.rewards).max()) / (1.0 - discount)
         self._bounds = (-bound, bound)
-
-    def features(self, observations: Observations) -> Matrix:
-        """φ of rows of observations (rows, size); sparse if one-hot."""
-        if self._discrete:
-            rows = np.arange(len(observations))
-            return scipy.sparse.csr_array(
-                (np.ones(len(rows)), (rows, observations)), shape=(len(rows), self._size)
-            )
-        x = np.clip((observations.astype(np.float64) - self._shift) / self._spread, -10.0, 10.0)
-        bent = np.maximum(x @ self._directions + self._offsets, 0.0)
-        return np.concatenate([np.ones((len(x), 1)), x, x**2, bent], axis=1)
 
     def __call__(self, observations: Observations) -> Floats:
         """Predicted values, kept within what the log's rewards allow."""
@@ -175,18 +145,18 @@ class LinearValues:
         It is a millionth of a row for states and, as features of vectors may say nearly the same,
         a millionth of all rows for those.
         """
-        right = np.zeros(self._size)
-        if self._discrete:
-            system: Matrix = 1e-6 * scipy.sparse.eye_array(self._size)
+        right = np.zeros(self.features.size)
+        if self.features.discrete:
+            system: Matrix = 1e-6 * scipy.sparse.eye_array(self.features.size)
         else:
-            system = 1e-6 * len(self._rows) * np.eye(self._size)
+            system = 1e-6 * len(self._rows) * np.eye(self.features.size)
         for _, here, onward, rewards in self._chunks():
             system = system + here.T @ onward
             right += here.T @ rewards
         return system, right
 
     def _solve(self, system: Matrix, right: Floats) -> Floats:
-        if self._discrete:
+        if self.features.discrete:
             system, solver = system.tocsc(), scipy.sparse.linalg.spsolve
         else:
             solver = np.linalg.solve

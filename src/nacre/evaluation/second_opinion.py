@@ -9,6 +9,10 @@ over the episodes, and corrects what the critics promised by what was seen:
 Critics that are wrong are corrected where weights are even, weights that are wild matter little
 where critics are right. Where few episodes carry all the weight, it has no opinion, and the critics
 are not even asked.
+
+Products of many ratios are wild. By state, an episode weighs the mean of the products over all ways
+to where it is (Kallus and Uehara, 2020); many more episodes then carry the weight. That mean has to
+be learned, and holds only where the observation tells all that matters.
 """
 
 from __future__ import annotations
@@ -28,6 +32,8 @@ from scipy import special
 
 from nacre.evaluation.critics import Critics
 from nacre.evaluation.noise import draw_uniforms
+from nacre.evaluation.state_weights import find_state_weights
+from nacre.evaluation.unrolled import Unrolled, unroll
 from nacre.log import Log
 from nacre.policies.distributions import ActionDistribution
 from nacre.policies.policy import Policy, ask
@@ -40,6 +46,8 @@ NEGLIGIBLE = 1e-3
 N_RESAMPLES = 200
 N_ACTIONS = 4
 """Actions drawn at each state for its value; the many states average what noise is left."""
+MOST_ROWS = 200_000
+"""For weights by state: their features are held in memory."""
 CHUNK = 4096
 LARGEST_LOG_RATIO = 50.0
 LEAST_EFFECTIVE = 50.0
@@ -55,11 +63,13 @@ class SecondOpinion:
             too few episodes carry the weight.
         standard_error: By resampling episodes.
         effective_episodes: How many episodes carry the weight, averaged over discounted time.
+        by_state: Whether they weigh by where they are, not by the way they came.
     """
 
     gain: float
     standard_error: float
     effective_episodes: float
+    by_state: bool = False
 
     @property
     def usable(self) -> bool:
@@ -75,7 +85,8 @@ class SecondOpinion:
             "effective_episodes": self.effective_episodes,
         }
         known = {name: one if math.isfinite(one) else None for name, one in numbers.items()}
-        return {"method": "weighted doubly robust", **known, "usable": self.usable}
+        method = "doubly robust, weighted by state" if self.by_state else "weighted doubly robust"
+        return {"method": method, **known, "usable": self.usable}
 
     def bound(self, probability: float) -> float:
         """What the gain exceeds with this probability; nothing is known where it is not usable.
@@ -103,6 +114,7 @@ def weigh_episodes(
     *,
     discount: float,
     seed: int = 0,
+    by_state: bool = False,
 ) -> SecondOpinion:
     """The gain of a candidate by weighted episodes of the old policy.
 
@@ -114,16 +126,23 @@ def weigh_episodes(
         new_critics: Critics of the candidate.
         discount: γ.
         seed: Everything random follows from it.
+        by_state: Weigh episodes by where they are.
     """
     rng = np.random.default_rng(seed)
-    if log.n_episodes > MOST_EPISODES:
-        log = log.select(np.sort(rng.choice(log.n_episodes, MOST_EPISODES, replace=False)))
     longest = max(1, math.ceil(math.log(NEGLIGIBLE) / math.log(discount))) if discount > 0 else 1
-    table = _lay_out(log, min(longest, int(log.episode_lengths.max())))
+    n_steps = min(longest, int(log.episode_lengths.max()))
+    most = min(MOST_EPISODES, max(2, MOST_ROWS // n_steps)) if by_state else MOST_EPISODES
+    if log.n_episodes > most:
+        log = log.select(np.sort(rng.choice(log.n_episodes, most, replace=False)))
+    table = unroll(log, min(n_steps, int(log.episode_lengths.max())))
     ratios = _read_ratios(log, table, old_policy, new_policy)
+    if by_state:
+        ratios = find_state_weights(log, table, ratios, discount, seed)
+    else:
+        ratios = np.cumsum(ratios, axis=1)
     effective = _find_effective(ratios, discount)
     if not effective >= LEAST_EFFECTIVE:
-        return SecondOpinion(math.nan, math.nan, effective)
+        return SecondOpinion(math.nan, math.nan, effective, by_state)
     n = log.n_episodes
     drawn = rng.multinomial(n, np.full(n, 1.0 / n), N_RESAMPLES).astype(np.float64)
     counts = np.concatenate([np.ones((1, n)), drawn])
@@ -131,28 +150,11 @@ def weigh_episodes(
     gains = _estimate(log, table, ratios, new_policy, new_critics, *rest) - _estimate(
         log, table, np.zeros_like(ratios), old_policy, old_critics, *rest
     )
-    return SecondOpinion(float(gains[0]), float(np.std(gains[1:], ddof=1)), effective)
+    return SecondOpinion(float(gains[0]), float(np.std(gains[1:], ddof=1)), effective, by_state)
 
 
-@dataclass(frozen=True)
-class _Table:
-    """Rows of a log as episodes by time: -1 where an episode is over."""
-
-    rows: NDArray[np.int64]
-    seen: NDArray[np.bool_]
-    last: NDArray[np.bool_]
-
-
-def _lay_out(log: Log, n_steps: int) -> _Table:
-    lengths = np.minimum(log.episode_lengths, n_steps)
-    steps = np.arange(n_steps)
-    seen = steps < lengths[:, None]
-    rows = np.where(seen, log.offsets[:-1, None] + steps, -1)
-    return _Table(rows, seen, steps == lengths[:, None] - 1)
-
-
-def _read_ratios(log: Log, table: _Table, old_policy: Policy, new_policy: Policy) -> Numbers:
-    """(E, T) sums of log π(a|s) - log π_o(a|s) up to each step; an episode that is over stays."""
+def _read_ratios(log: Log, table: Unrolled, old_policy: Policy, new_policy: Policy) -> Numbers:
+    """(E, T) log π(a|s) - log π_o(a|s), zero where an episode is over."""
 
     def read(rows: NDArray[np.int64]) -> tuple[Array]:
         states, actions = jnp.asarray(log.observations[rows]), jnp.asarray(log.actions[rows])
@@ -160,12 +162,12 @@ def _read_ratios(log: Log, table: _Table, old_policy: Policy, new_policy: Policy
 
     ratios = np.zeros(table.rows.shape)
     ratios[table.seen] = _by_chunks(read, table.rows[table.seen])[0]
-    return np.cumsum(ratios, axis=1)
+    return ratios
 
 
 def _estimate(
     log: Log,
-    table: _Table,
+    table: Unrolled,
     ratios: Numbers,
     policy: Policy,
     critics: Critics,
@@ -173,7 +175,7 @@ def _estimate(
     discount: float,
     seed: int,
 ) -> Numbers:
-    """(B,) estimates, one for each row of counts (B, E)."""
+    """(B,) estimates, one for each row of counts (B, E); `ratios` are logarithms of weights."""
     key = jax.random.key(seed)
 
     def read(states: Any, rows: NDArray[np.int64]) -> list[Numbers]:
