@@ -16,6 +16,7 @@ import calibrate_advice
 import shrink_log
 import study_learner
 import study_panels
+import study_proof
 import time_decision
 
 from nacre.advice_config import AdviceConfig
@@ -65,6 +66,7 @@ STUDIES = {
     ),
     "averaging": Study("learner/study.jsonl", study_learner.write_long_table),
     "panels": Study("calibration/panels.jsonl", study_panels.write_table),
+    "proof": Study("calibration/proof.jsonl", study_proof.write_table),
     "timing": Study("bench/decision.jsonl", time_decision.write_table),
     "shrinking": Study(
         "calibration/shrinking.jsonl", shrink_log.write_table, shrink_log.draw, "shrinking.svg"

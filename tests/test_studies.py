@@ -17,6 +17,7 @@ try:
     import shrink_log
     import study_learner
     import study_panels
+    import study_proof
     import time_decision
     import write_tables
 finally:
@@ -208,3 +209,24 @@ def test_what_a_second_panel_settles_becomes_a_table() -> None:
     assert table[2:] == ["| ant-optimal | 100 | 5 | 2 | 2 | 1 | 25.0 ± 5.0 |"]
     missing = study_panels.find_missing(lines, ["ant-optimal", "hopper-optimal"], (100,), 6)
     assert list(missing) == [("ant-optimal", 100, [5]), ("hopper-optimal", 100, [*range(6)])]
+
+
+def test_what_episodes_prove_becomes_a_table() -> None:
+    sure = {"gain": 1.514, "standard_error": 0.026, "effective_episodes": 440.4, "usable": True}
+    lost = {"gain": None, "standard_error": None, "effective_episodes": 3.2, "usable": False}
+    line = {
+        "row": "sumo-cl10-ct1-optimal",
+        "seed": 101,
+        "patient": {"critics": 1.494, "by_way": lost, "by_state": sure},
+        "hasty": {"critics": 0.59, "by_way": lost, "by_state": sure},
+        "bound": 1.4,
+        "true_gain": 1.867,
+        "true_error": 0.16,
+    }
+    other = line | {"seed": 100}
+    table = study_proof.write_table([line, other]).splitlines()
+    assert [row.split(" | ")[1] for row in table[2:]] == ["100", "101"]
+    assert table[3] == (
+        "| sumo-cl10-ct1-optimal | 101 | 1.49 | none (3) | 1.51 ± 0.03 (440) | 0.59 | "
+        "1.51 ± 0.03 (440) | 1.40 | 1.87 ± 0.16 |"
+    )

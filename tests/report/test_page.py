@@ -324,6 +324,11 @@ def test_the_second_opinion_is_told(
     for entry in document["candidates"]:
         entry["second_opinion"] = {"method": "weighted doubly robust", **opinion}
     assert words in format_report(document)
+    assert "by where they are" not in format_report(document)
+    for entry in document["candidates"]:
+        entry["proof"] = {**opinion, "gain": 3.125, "standard_error": 0.25}
+    told = "Weighted by where they are, not by the way they came, they say 3.12 ± 0.25."
+    assert (told in format_report(document)) == opinion["usable"]
     for entry in document["candidates"]:
         entry["second_opinion"] = None
     assert "second opinion" not in format_report(document)

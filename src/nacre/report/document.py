@@ -103,6 +103,7 @@ class CandidateEntry(_Part):
     cost_error: Number = None
     support: Support
     second_opinion: SecondEntry | None = None
+    proof: SecondEntry | None = None
     break_even: BreakEven = BreakEven()
     trusted: bool
     notes: tuple[str, ...] = ()

@@ -118,12 +118,21 @@ def state_second(entry: CandidateEntry) -> str | None:
         return None
     known = [difference for difference in entry.differences if difference is not None]
     fitted = f", the critics {format_number(sum(known) / len(known))}" if known else ""
-    return (
+    said = (
         "The log's episodes, weighted by how likely the new policy is to act as they do, say "
-        f"{format_number(second.gain, second.standard_error)} ± "
-        f"{format_number(second.standard_error, second.standard_error)} before the cost"
-        f"{fitted}."
+        f"{_state_gain(second.gain, second.standard_error)} before the cost{fitted}."
     )
+    proof = entry.proof
+    if proof is None or not proof.usable or proof.gain is None or proof.standard_error is None:
+        return said
+    return (
+        f"{said} Weighted by where they are, not by the way they came, they say "
+        f"{_state_gain(proof.gain, proof.standard_error)}."
+    )
+
+
+def _state_gain(gain: float, error: float) -> str:
+    return f"{format_number(gain, error)} ± {format_number(error, error)}"
 
 
 def name_method(value: Value) -> str:
