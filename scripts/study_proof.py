@@ -1,8 +1,8 @@
 """What weighted episodes prove of the last lesson: by the way they came, and by where they are.
 
 One policy is learned as in the last lesson, at whatever price, and judged as there. It is also
-judged by hasty critics, who stop after one epoch and are wrong: what is proven should not depend on
-them. One JSON line a log (row, seed), so that it can be stopped and gone on with.
+judged by hasty critics, who stop after one epoch and are wrong, to see how far episodes put them
+right. One JSON line a log (row, seed), so that it can be stopped and gone on with.
 """
 
 from __future__ import annotations

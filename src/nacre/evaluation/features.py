@@ -54,9 +54,16 @@ class Features:
 
 
 def factorise(system: Matrix) -> Callable[[Floats], Floats]:
-    """A function that solves a symmetric, positive definite system for a right-hand side."""
+    """A function that solves a symmetric, positive definite system for a right-hand side.
+
+    Where rounding left it not quite definite, what cannot be told apart stays zero.
+    """
     if scipy.sparse.issparse(system):
         solve: Callable[[Floats], Floats] = scipy.sparse.linalg.factorized(system.tocsc())
         return solve
-    factor = scipy.linalg.cho_factor(system)
+    try:
+        factor = scipy.linalg.cho_factor(system)
+    except scipy.linalg.LinAlgError:
+        inverse = scipy.linalg.pinvh(system)
+        return lambda right: inverse @ right
     return lambda right: scipy.linalg.cho_solve(factor, right)

@@ -137,18 +137,18 @@ def weigh_episodes(
     table = unroll(log, min(n_steps, int(log.episode_lengths.max())))
     ratios = _read_ratios(log, table, old_policy, new_policy)
     if by_state:
-        ratios = find_state_weights(log, table, ratios, discount, seed)
+        logs = find_state_weights(log, table, ratios, discount, seed)
     else:
-        ratios = np.cumsum(ratios, axis=1)
-    effective = _find_effective(ratios, discount)
+        logs = np.cumsum(ratios, axis=1)
+    effective = _find_effective(logs, discount)
     if not effective >= LEAST_EFFECTIVE:
         return SecondOpinion(math.nan, math.nan, effective, by_state)
     n = log.n_episodes
     drawn = rng.multinomial(n, np.full(n, 1.0 / n), N_RESAMPLES).astype(np.float64)
     counts = np.concatenate([np.ones((1, n)), drawn])
     rest = counts, discount, seed
-    gains = _estimate(log, table, ratios, new_policy, new_critics, *rest) - _estimate(
-        log, table, np.zeros_like(ratios), old_policy, old_critics, *rest
+    gains = _estimate(log, table, logs, new_policy, new_critics, *rest) - _estimate(
+        log, table, np.zeros_like(logs), old_policy, old_critics, *rest
     )
     return SecondOpinion(float(gains[0]), float(np.std(gains[1:], ddof=1)), effective, by_state)
 
@@ -168,14 +168,14 @@ def _read_ratios(log: Log, table: Unrolled, old_policy: Policy, new_policy: Poli
 def _estimate(
     log: Log,
     table: Unrolled,
-    ratios: Numbers,
+    logs: Numbers,
     policy: Policy,
     critics: Critics,
     counts: Numbers,
     discount: float,
     seed: int,
 ) -> Numbers:
-    """(B,) estimates, one for each row of counts (B, E); `ratios` are logarithms of weights."""
+    """(B,) estimates, one for each row of counts (B, E); `logs` are those of the weights."""
     key = jax.random.key(seed)
 
     def read(states: Any, rows: NDArray[np.int64]) -> list[Numbers]:
@@ -196,9 +196,9 @@ def _estimate(
     if len(goes_on):
         beyond = read(log.next_observations, goes_on)[1]
         surprise[table.last & np.isin(table.rows, goes_on)] += discount * beyond
-    before = np.concatenate([np.zeros((len(ratios), 1)), ratios[:, :-1]], axis=1)
-    gamma = discount ** np.arange(ratios.shape[1])
-    found = _average(ratios, surprise, counts) + _average(before, v, counts)
+    before = np.concatenate([np.zeros((len(logs), 1)), logs[:, :-1]], axis=1)
+    gamma = discount ** np.arange(logs.shape[1])
+    found = _average(logs, surprise, counts) + _average(before, v, counts)
     return np.asarray(found @ gamma)
 
 
