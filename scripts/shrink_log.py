@@ -19,11 +19,10 @@ from nacre.experiments.advised import compare
 from nacre.experiments.pages import import_matplotlib
 from nacre.experiments.records import read_lines
 from nacre.experiments.run import published_cost
-from nacre.experiments.shared import Shared, Truth, make_old_policy
+from nacre.experiments.shared import Shared, Truth, share_row
 from nacre.experiments.tables import find_row
 from nacre.log import Log
 from nacre.versions import find_commit, find_versions
-from nacre.worlds.simulators import find_world
 
 ROWS = ("hopper-suboptimal", "hopper-optimal", "ant-optimal")
 WHOLE = 1_000_000
@@ -152,10 +151,7 @@ def main() -> None:
     done = {(line["row"], line["transitions"], line["seed"]) for line in lines}
     options.out.parent.mkdir(parents=True, exist_ok=True)
     for name in options.rows.split(","):
-        row = find_row(name)
-        world = find_world(row.world)
-        old = make_old_policy(row, world, options.old_policies, options.seed)
-        shared = Shared(options.cache / f"{name}-{options.seed}", world, old, options.seed)
+        shared = share_row(name, options.seed, options.cache, options.old_policies)
         for size in map(int, options.sizes.split(",")):
             if (name, size, options.seed) in done:
                 continue

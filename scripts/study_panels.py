@@ -20,10 +20,9 @@ from nacre.advisor import advise
 from nacre.experiments.advised import compare
 from nacre.experiments.records import read_lines
 from nacre.experiments.run import parse_seeds, published_cost
-from nacre.experiments.shared import Shared, Truth, make_old_policy
+from nacre.experiments.shared import Shared, Truth, share_row
 from nacre.experiments.tables import find_row
 from nacre.versions import find_commit, find_versions
-from nacre.worlds.simulators import find_world
 
 ROWS = ("hopper-optimal", "halfcheetah-optimal", "ant-optimal")
 TRANSITIONS = 1_000_000
@@ -106,10 +105,7 @@ def main() -> None:
     options.out.parent.mkdir(parents=True, exist_ok=True)
     seeds = parse_seeds(options.seeds)
     for name, seed, missing in find_missing(lines, options.rows.split(","), seeds, options.runs):
-        row = find_row(name)
-        world = find_world(row.world)
-        old = make_old_policy(row, world, options.old_policies, seed)
-        shared = Shared(options.cache / f"{name}-{seed}", world, old, seed)
+        shared = share_row(name, seed, options.cache, options.old_policies)
         for one in missing:
             line = run(name, shared, one)
             known = np.round(line["bounds"], 2)

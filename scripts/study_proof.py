@@ -21,13 +21,12 @@ from nacre.evaluation.fitted import Evaluation, as_rows
 from nacre.evaluation.second_opinion import SecondOpinion, weigh_episodes
 from nacre.experiments.records import read_lines
 from nacre.experiments.run import parse_seeds, published_cost
-from nacre.experiments.shared import Shared, Truth, make_old_policy
+from nacre.experiments.shared import Shared, Truth, share_row
 from nacre.experiments.tables import find_row
 from nacre.findings import Incumbent
 from nacre.learning.progress import Agenda, Silent
 from nacre.school import School
 from nacre.versions import find_commit, find_versions
-from nacre.worlds.simulators import find_world
 
 ROWS = ("sumo-cl10-ct1-optimal",)
 TRUTH = Truth(episodes=200, steps=700)
@@ -150,10 +149,7 @@ def main() -> None:
         for seed in parse_seeds(options.seeds):
             if (name, seed) in done:
                 continue
-            row = find_row(name)
-            world = find_world(row.world)
-            old = make_old_policy(row, world, options.old_policies, seed)
-            shared = Shared(options.cache / f"{name}-{seed}", world, old, seed)
+            shared = share_row(name, seed, options.cache, options.old_policies)
             line = run(name, shared, options.steps)
             print(write_table([line]).splitlines()[-1], flush=True)
             with options.out.open("a") as file:

@@ -19,11 +19,10 @@ from nacre.engines import count_processors
 from nacre.experiments.advised import compare
 from nacre.experiments.records import read_lines
 from nacre.experiments.run import published_cost
-from nacre.experiments.shared import Shared, Truth, make_old_policy
+from nacre.experiments.shared import Shared, Truth, share_row
 from nacre.experiments.tables import find_row
 from nacre.learning.displays import open_reporter
 from nacre.versions import find_commit, find_versions
-from nacre.worlds.simulators import find_world
 
 TRUTH = Truth(episodes=200, steps=700)
 
@@ -115,11 +114,8 @@ def main() -> None:
     if options.table:
         print(write_table(read_lines(options.out)))
         return
-    row = find_row(options.row)
-    world = find_world(row.world)
-    old = make_old_policy(row, world, options.old_policies, options.seed)
-    shared = Shared(options.cache / f"{row.name}-{options.seed}", world, old, options.seed)
-    line = run(row.name, options.transitions, options.seed, shared)
+    shared = share_row(options.row, options.seed, options.cache, options.old_policies)
+    line = run(options.row, options.transitions, options.seed, shared)
     print(json.dumps(line), flush=True)
     options.out.parent.mkdir(parents=True, exist_ok=True)
     with options.out.open("a") as file:

@@ -14,7 +14,7 @@ from nacre.errors import InputError
 from nacre.evaluation.returns import value_from_returns
 from nacre.evaluation.simulated import simulate_value
 from nacre.experiments import shared as module
-from nacre.experiments.shared import TRUTH_SEED, Shared, make_old_policy
+from nacre.experiments.shared import TRUTH_SEED, Shared, make_old_policy, share_row
 from nacre.learning.progress import Silent
 from nacre.policies.files import fingerprint, write_policy
 from nacre.policies.policy import MLPPolicy, TabularPolicy
@@ -162,3 +162,15 @@ def test_the_start_is_nominal_where_there_is_one(shared: Shared) -> None:
     start = np.zeros(4, np.float32)
     nominal = dataclasses.replace(shared, world=dataclasses.replace(shared.world, start=start))
     assert nominal.start(log) is start
+
+
+def test_a_row_and_a_seed_have_a_folder_of_their_own(tmp_path: Path) -> None:
+    found = share_row("hopper-suboptimal", 4, tmp_path, tmp_path)
+    hopper = find_world("Hopper-v4")
+    row = dataclasses.replace(CHEAP, world="Hopper-v4")
+    assert found.folder == tmp_path / "hopper-suboptimal-4"
+    assert (found.world.name, found.seed) == (hopper.name, 4)
+    same = make_old_policy(row, hopper, tmp_path, 4)
+    assert fingerprint(found.old_policy) == fingerprint(same)
+    with pytest.raises(InputError, match="give its folder with --old-policies"):
+        share_row("hopper-optimal", 4, tmp_path, tmp_path)

@@ -21,7 +21,7 @@ from nacre.evaluation.fitted import Evaluation, init_critics
 from nacre.evaluation.returns import value_from_returns
 from nacre.evaluation.simulated import simulate_value
 from nacre.experiments.records import read_record, write_record
-from nacre.experiments.tables import RANDOM, Row
+from nacre.experiments.tables import RANDOM, Row, find_row
 from nacre.learning.checkpoint import read_checkpoint, write_checkpoint
 from nacre.learning.config import LearnerConfig
 from nacre.learning.progress import Reporter, Silent, count_parts
@@ -30,7 +30,7 @@ from nacre.policies import read_policy
 from nacre.policies.files import fingerprint
 from nacre.policies.policy import MLPPolicy, Policy
 from nacre.worlds.collection import check_policy, collect_log, discard_parts
-from nacre.worlds.simulators import World
+from nacre.worlds.simulators import World, find_world
 
 TRUTH_SEED = 1_000_000
 """Truths are simulated with seeds from here on, which no log is collected with."""
@@ -182,3 +182,11 @@ def _as_evaluation(kept: dict[str, Any], critics: Any) -> Evaluation:
         name: np.asarray(kept[name]) for name in ("per_critic", "curve", "member_curves", "losses")
     }
     return Evaluation(**(kept | arrays), critics=critics)
+
+
+def share_row(name: str, seed: int, cache: Path, old_policies: Path) -> Shared:
+    """What a study of one row and seed keeps, in a folder of its own."""
+    row = find_row(name)
+    world = find_world(row.world)
+    old_policy = make_old_policy(row, world, old_policies, seed)
+    return Shared(cache / f"{name}-{seed}", world, old_policy, seed)
