@@ -23,6 +23,7 @@ from rich.table import Table
 from nacre.advice import Advice
 from nacre.costs import CostBreakdown, LogStates, SwitchingCost
 from nacre.errors import InputError
+from nacre.experiments.tables import TABLES, Row
 from nacre.log import Log, Problem
 from nacre.log.problems import show_path
 from nacre.log.spaces import space_to_json
@@ -198,14 +199,19 @@ def _table(*headings: str) -> Table:
     return table
 
 
-def print_results(table: str, out: Path, docs: Path | None, *, as_json: bool) -> None:
-    """Print one of the paper's tables from its records; write the page of results beside it."""
+def print_results(rows: Sequence[Row], out: Path, docs: Path | None, *, as_json: bool) -> None:
+    """Print rows of one of the paper's tables from their records; write the page of all results."""
     from nacre.experiments.pages import write_page
     from nacre.experiments.summary import HEADER, summarise, tabulate
 
-    summaries = summarise(table, out)
+    table = rows[0].table
+    summaries = [summary for summary in summarise(table, out) if summary.row in rows]
     if not summaries:
-        raise InputError(f"{out / table}: no records there; run nacre reproduce {table} first")
+        names = ", ".join(row.name for row in rows)
+        which = "" if len(rows) == len(TABLES[table]) else f" of {names}"
+        raise InputError(
+            f"{out / table}: no records{which} there; run nacre reproduce {table} first"
+        )
     if docs is None and Path("docs").is_dir():
         docs = Path("docs")
     written = [] if docs is None else write_page(out, docs)

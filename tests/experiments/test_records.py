@@ -22,6 +22,7 @@ from nacre.experiments.records import (
     record_path,
     write_record,
 )
+from nacre.experiments.tables import TABLES, find_row
 from nacre.learning.config import ActorConfig, LearnerConfig
 
 from .samples import CHEAP
@@ -111,6 +112,46 @@ KEPT = [
     for path in sorted((ROOT / "results").glob("*/default/*/seed-*.json"))
     if read_record(path)["decision"] != "switch"
 ]
+
+
+WHAT_FOLLOWS = [
+    "old_value",
+    "new_value",
+    "net_value",
+    "switching_cost",
+    "improvement",
+    "decision",
+    "truth_decision",
+    "tie",
+    "stop_reason",
+    "healthy",
+    "log",
+    "new_policy",
+    "versions",
+    "commit",
+    "seconds",
+]
+
+
+FOLDERS = [path for table in TABLES for path in sorted((ROOT / "results" / table).glob("*/*"))]
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: f"{path.parent.name}-{path.name}")
+def test_records_that_are_kept_fit_together(folder: Path) -> None:
+    paths = sorted(folder.iterdir())
+    assert paths
+    for path in paths:
+        record = read_record(path)
+        assert record.keys() >= {*SETTINGS, *WHAT_FOLLOWS}, path
+        row, config = find_row(record["row"]), record["config"]
+        assert path == record_path(ROOT / "results", row, config, record["seed"])
+        old, new = (record[name]["true"] for name in ("old_value", "new_value"))
+        assert min(old["episodes"], new["episodes"]) >= 200
+        price = record["switching_cost"]["evaluation"]["total"]
+        net = new["mean"] - price
+        assert record["net_value"]["true"] == pytest.approx(net)
+        assert record["improvement"]["true"] == pytest.approx(net - old["mean"])
+        assert (record["truth_decision"] == "switch") == (record["improvement"]["true"] > 0)
 
 
 @pytest.mark.parametrize("path", KEPT, ids=lambda path: f"{path.parent.name}-{path.stem}")

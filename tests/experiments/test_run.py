@@ -9,7 +9,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from quick_advice import VERDICTS, suggest_quick
 
+from nacre import examples
 from nacre.advice_config import AdviceConfig
 from nacre.errors import InputError
 from nacre.experiments import run, shared
@@ -191,6 +193,24 @@ def test_rows_of_the_paper_run(tmp_path: Path, table: str, row: str) -> None:
     assert record["old_value"]["true"]["mean"] > 0
     weights = record["cost"]["transaction_weight"], record["cost"]["learning_weight"]
     assert weights[0] <= record["switching_cost"]["evaluation"]["total"] <= weights[1]
+
+
+def test_a_record_of_advice_fits_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = suggest_quick(examples.load().log)
+    monkeypatch.setattr(run, "CONFIGS", {"default": lambda _: config})
+    ((path,),) = run_plan(make_plan(tmp_path, configs=("default",)))
+    record = json.loads(path.read_text())
+    price = record["switching_cost"]["evaluation"]["total"]
+    new = record["new_value"]
+    assert record["net_value"] == {
+        "estimated": new["estimated"] - price,
+        "true": new["true"]["mean"] - price,
+    }
+    old = record["old_value"]["true"]["mean"]
+    assert record["improvement"]["true"] == pytest.approx(record["net_value"]["true"] - old)
+    assert record["chosen"] in [one["name"] for one in record["candidates"]]
+    assert record["decision"] in VERDICTS
+    assert record["switching_cost"]["training"] is None
 
 
 def test_interrupted_learning_makes_no_record(

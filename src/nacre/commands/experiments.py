@@ -52,7 +52,7 @@ def reproduce(
         typer.Option(
             "--summary/--no-summary",
             show_default=False,
-            help="Run nothing; print the table from the records.",
+            help="Run nothing; print the table, or its --rows, from the records.",
         ),
     ] = False,
     docs: Annotated[
@@ -73,7 +73,7 @@ def reproduce(
 
     chosen = find_rows(table, [name.strip() for name in rows.split(",") if name.strip()])
     if summary:
-        console.print_results(table, out, docs, as_json=as_json)
+        console.print_results(chosen, out, docs, as_json=as_json)
         return
     plan = Plan(
         tuple(chosen),

@@ -48,6 +48,10 @@ def run_advice(
         "confidence": advice.confidence,
         "candidates": [one.as_json(advice.confidence_level) for one in advice.assessments],
         "chosen": advice.chosen.candidate.name,
+        "net_value": {
+            "estimated": advice.chosen.value.mean - price,
+            "true": new_truth["mean"] - price,
+        },
         **compare(advice.chosen.gain.mean, price, old_truth, new_truth),
         "stop_reason": advice.judgement.reason,
         "healthy": advice.chosen.trusted,

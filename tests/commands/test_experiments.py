@@ -1,0 +1,61 @@
+"""nacre reproduce --summary: the rows that were asked for, from the records that are there."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from nacre import cli
+from nacre.experiments.records import record_path, write_record
+from nacre.experiments.tables import TABLES
+
+CHEAP, CHEAP_OPTIMAL, DEARER, *_ = TABLES["sumo"]
+
+
+@pytest.fixture(autouse=True)
+def records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for row, gain in ((CHEAP, 2.0), (DEARER, 1.0)):
+        record = {
+            "seed": 4,
+            "improvement": {"true": gain, "estimated": 1.0},
+            "decision": "switch",
+            "truth_decision": "switch",
+            "tie": False,
+        }
+        write_record(record_path(tmp_path / "results", row, "paper", 4), record)
+    (tmp_path / "docs").mkdir()
+    monkeypatch.chdir(tmp_path)
+
+
+def run(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as ended:
+        cli.run(["reproduce", "sumo", "--summary", *arguments])
+    return int(str(ended.value.code))
+
+
+def test_all_rows(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [one["row"] for one in found] == [CHEAP.name, DEARER.name]
+    assert [one["improvement_mean"] for one in found] == [2.0, 1.0]
+
+
+def test_rows_that_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--rows", "sumo-cl5*", "--json") == 0
+    (found,) = json.loads(capsys.readouterr().out)
+    assert (found["row"], found["seeds"]) == (DEARER.name, [4])
+    # The page has all rows, whichever are printed.
+    assert CHEAP.name in Path("docs/results.md").read_text(encoding="utf-8")
+
+
+def test_rows_without_records_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--rows", CHEAP_OPTIMAL.name) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.endswith(
+        f"no records of {CHEAP_OPTIMAL.name} there; run nacre reproduce sumo first"
+    )
+    assert run("--out", "elsewhere") == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.endswith("no records there; run nacre reproduce sumo first")
