@@ -6,6 +6,7 @@ import ast
 import dataclasses
 import functools
 import importlib.util
+import json
 import re
 import sys
 import tomllib
@@ -17,6 +18,8 @@ import pytest
 from nacre import advice_config
 from nacre.advice_config import AdviceConfig, suggest_config
 from nacre.costs import build_cost, parse_cost
+from nacre.experiments.summary import Summary
+from nacre.experiments.tables import TABLES
 from nacre.log import Log
 from nacre.policies import CloneConfig, cloning, log_cloning
 
@@ -103,6 +106,16 @@ def test_the_cost_pages_have_every_kind_of_every_table() -> None:
     assert kinds >= {"transport", "general", "difference", "local", "global"}
     assert groups >= {"sign", "thresholds", "boxes", "indices", "halves"}
     assert states >= {"log", "box", "finite", "given"}
+
+
+def test_the_page_of_the_tables_names_every_field() -> None:
+    named = set(re.findall(r"`(\w+)`", _prose(_page("reproduce"))))
+    for path in (ROOT / "results").glob("*/*/*/seed-004.json"):
+        assert set(json.loads(path.read_text())) <= named, path
+    summary = Summary(
+        TABLES["sumo"][0], "paper", (4,), (1.0,), (1.0,), ("keep",), ("keep",), (True,)
+    )
+    assert set(summary.as_json()) <= named
 
 
 @pytest.mark.parametrize("page", TEXTS, ids=lambda page: page.name)
