@@ -1,11 +1,14 @@
-"""Configurations with a few updates: their figures mean nothing, their way is the same."""
+"""Configurations with a few updates and records of made-up runs: figures that mean nothing."""
 
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 from typing import Any
 
 from nacre.advice_config import AdviceConfig
+from nacre.experiments.records import record_path, write_record
+from nacre.experiments.tables import Row
 
 
 def few_updates(*_: Any) -> AdviceConfig:
@@ -17,3 +20,15 @@ def few_updates(*_: Any) -> AdviceConfig:
     judging = dataclasses.replace(small, n_critics=3, backup="own")
     judges = dataclasses.replace(config.judges, critics=judging, n_actions=64, **few)
     return dataclasses.replace(config, learner=learner, judges=judges)
+
+
+def write_right_switch(out: Path, row: Row, gain: float) -> None:
+    """What a summary reads of a record: a switch that was right."""
+    record = {
+        "seed": 4,
+        "improvement": {"true": gain, "estimated": 1.0},
+        "decision": "switch",
+        "truth_decision": "switch",
+        "tie": False,
+    }
+    write_record(record_path(out, row, "paper", 4), record)

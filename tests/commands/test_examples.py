@@ -26,13 +26,12 @@ from nacre.advice import Advice
 from nacre.advisor import advise
 from nacre.evaluation import simulated
 from nacre.experiments import run
-from nacre.experiments.records import record_path, write_record
 from nacre.experiments.tables import TABLES
 from nacre.learning import online, soft_actor_critic
 from nacre.policies import MLPPolicy, log_cloning, write_policy
 from nacre.worlds import collection, shows, simulators
 
-from .samples import few_updates
+from .samples import few_updates, write_right_switch
 
 STEPS = 200
 """Most steps of a simulation."""
@@ -142,15 +141,7 @@ def few_episodes() -> Log:
 
 
 def lay_out_records(folder: Path) -> None:
-    row = TABLES["sumo"][0]
-    record = {
-        "seed": 4,
-        "improvement": {"true": 2.0, "estimated": 1.0},
-        "decision": "switch",
-        "truth_decision": "switch",
-        "tie": False,
-    }
-    write_record(record_path(folder / "results", row, "paper", 4), record)
+    write_right_switch(folder / "results", TABLES["sumo"][0], 2.0)
 
 
 def lay_out_settings(folder: Path) -> None:

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from nacre import cli
-from nacre.experiments.records import record_path, write_record
 from nacre.experiments.tables import TABLES
+
+from .samples import write_right_switch
 
 CHEAP, CHEAP_OPTIMAL, DEARER, *_ = TABLES["sumo"]
 
@@ -17,14 +18,7 @@ CHEAP, CHEAP_OPTIMAL, DEARER, *_ = TABLES["sumo"]
 @pytest.fixture(autouse=True)
 def records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for row, gain in ((CHEAP, 2.0), (DEARER, 1.0)):
-        record = {
-            "seed": 4,
-            "improvement": {"true": gain, "estimated": 1.0},
-            "decision": "switch",
-            "truth_decision": "switch",
-            "tie": False,
-        }
-        write_record(record_path(tmp_path / "results", row, "paper", 4), record)
+        write_right_switch(tmp_path / "results", row, gain)
     (tmp_path / "docs").mkdir()
     monkeypatch.chdir(tmp_path)
 
