@@ -202,7 +202,7 @@ def _table(*headings: str) -> Table:
 def print_results(rows: Sequence[Row], out: Path, docs: Path | None, *, as_json: bool) -> None:
     """Print rows of one of the paper's tables from their records; write the page of all results."""
     from nacre.experiments.pages import write_page
-    from nacre.experiments.summary import HEADER, summarise, tabulate
+    from nacre.experiments.summary import format_text, summarise
 
     table = rows[0].table
     summaries = [summary for summary in summarise(table, out) if summary.row in rows]
@@ -218,12 +218,7 @@ def print_results(rows: Sequence[Row], out: Path, docs: Path | None, *, as_json:
     if as_json:
         print_json([summary.as_json() for summary in summaries])
         return
-    shown = Table(box=None)
-    for name in HEADER:
-        shown.add_column(name, no_wrap=True)
-    for cells in tabulate(summaries):
-        shown.add_row(*cells)
-    _console().print(shown)
+    sys.stdout.write(f"{format_text(summaries)}\n")
     for path in written:
         sys.stderr.write(f"written: {path}\n")
 

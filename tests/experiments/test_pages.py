@@ -56,9 +56,11 @@ def test_the_table_in_markdown(results: Path) -> None:
     summaries = summarise("gymnasium", results)
     lines = format_markdown(summaries).splitlines()
     assert lines[0] == "| " + " | ".join(HEADER) + " |"
-    assert lines[1] == "| --- | --- | --- | --- | --- | --- | --- |"
+    assert lines[1] == "| --- | --- | --- | --- | --- | --- | --- | --- |"
     assert lines[2:] == ["| " + " | ".join(line) + " |" for line in tabulate(summaries)]
-    assert lines[3] == ("|  | ours, paper | 2 | 70.0 ± 14.1 [-57.1, 197.1] | 68.0 | 100% | 100% |")
+    assert (
+        lines[3] == "|  | ours, paper | 2 | 70.0 ± 14.1 [-57.1, 197.1] | 68.0 | 100% | 100% | 0 |"
+    )
 
 
 def test_the_figure_shows_every_run(results: Path, tmp_path: Path) -> None:

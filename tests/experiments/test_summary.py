@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from nacre.experiments.records import record_path, write_record
-from nacre.experiments.summary import HEADER, Summary, summarise, tabulate
+from nacre.experiments.summary import HEADER, Summary, format_text, summarise, tabulate
 from nacre.experiments.tables import TABLES
 
 ANT, ANT_OPTIMAL, *_ = TABLES["gymnasium"]
@@ -80,7 +80,7 @@ def test_a_single_seed_has_no_spread() -> None:
     plain = json.loads(json.dumps(found.as_json(), allow_nan=False))
     assert plain["improvement_std"] is plain["improvement_interval"] is None
     (_, ours) = tabulate([found])
-    assert ours == ["", "ours, default", "1", "60.0", "61.0", "100%", "100%"]
+    assert ours == ["", "ours, default", "1", "60.0", "61.0", "100%", "100%", "0"]
 
 
 def test_equal_seeds_have_an_interval_of_no_width() -> None:
@@ -90,7 +90,7 @@ def test_equal_seeds_have_an_interval_of_no_width() -> None:
 def test_only_ties_have_no_responsible_rate() -> None:
     found = summary([make_record(4, 0.1, tie=True), make_record(5, -0.1, tie=True)])
     assert found.responsible_rate is None
-    assert tabulate([found])[1][-1] == "all ties"
+    assert tabulate([found])[1][-2] == "all ties"
 
 
 def test_the_table_by_hand() -> None:
@@ -98,15 +98,26 @@ def test_the_table_by_hand() -> None:
     optimal = Summary.from_records(ANT_OPTIMAL, "default", MIXED)
     lines = tabulate([summary(TWO, "paper"), summary(TWO), optimal])
     assert all(len(line) == len(HEADER) for line in lines)
-    assert lines[0] == ["ant-suboptimal", "published", "10", "58.2 ± 23.7", "", "100%", "90%"]
-    ours = ["2", "70.0 ± 14.1 [-57.1, 197.1]", "68.0", "100%", "100%"]
+    assert lines[0] == ["ant-suboptimal", "published", "10", "58.2 ± 23.7", "", "100%", "90%", ""]
+    ours = ["2", "70.0 ± 14.1 [-57.1, 197.1]", "68.0", "100%", "100%", "0"]
     assert lines[1] == ["", "ours, paper", *ours]
     assert lines[2] == ["", "ours, default", *ours]
     # The paper prints no improvement for optimal policies.
-    assert lines[3] == ["ant-optimal", "published", "10", "", "", "0%", "100%"]
-    assert lines[4][-2:] == ["50%", "33% (1 tie)"]
+    assert lines[3] == ["ant-optimal", "published", "10", "", "", "0%", "100%", ""]
+    assert lines[4][-3:] == ["50%", "33% (1 tie)", "2"]
     more = Summary.from_records(ANT, "default", [*MIXED, make_record(8, 0.0, tie=True)])
-    assert tabulate([more])[1][-1] == "33% (2 ties)"
+    assert tabulate([more])[1][-2] == "33% (2 ties)"
+
+
+def test_the_table_as_text_by_hand() -> None:
+    assert format_text([summary(TWO, "paper")]).splitlines() == [
+        "row",
+        "  configuration  seeds  improvement                 estimated  switch  responsible  "
+        "wrong switches",
+        "ant-suboptimal",
+        "  published      10     58.2 ± 23.7                            100%    90%",
+        "  ours, paper    2      70.0 ± 14.1 [-57.1, 197.1]  68.0       100%    100%         0",
+    ]
 
 
 def test_records_are_found_by_row_and_configuration(tmp_path: Path) -> None:

@@ -28,8 +28,9 @@ value of the old policy, both values simulated from the start state (at least 20
 steps at γ = 0.99). Ours is given as mean ± standard deviation over the seeds with the 95 % interval
 of the mean. *Estimated* is what the run itself believed. *Responsible* is the share of decisions
 that agree with the simulated truth; a truth within two standard errors of zero is a tie and left
-out. The published improvements and responsible rates are the authors' own estimates, by critics
-refitted online; they are not simulated values.
+out. *Wrong switches* are those whose true net improvement is negative, ties included. The published
+improvements and responsible rates are the authors' own estimates, by critics refitted online; they
+are not simulated values.
 """
 
 

@@ -115,7 +115,33 @@ def summarise(table: str, out: Path) -> list[Summary]:
     return found
 
 
-HEADER = ("row", "configuration", "seeds", "improvement", "estimated", "switch", "responsible")
+HEADER = (
+    "row",
+    "configuration",
+    "seeds",
+    "improvement",
+    "estimated",
+    "switch",
+    "responsible",
+    "wrong switches",
+)
+
+
+def format_text(summaries: Sequence[Summary]) -> str:
+    """The table for a terminal or a file: as wide as it has to be, nothing is cut off."""
+    lines = tabulate(summaries)
+    columns = zip(HEADER[1:], *(line[1:] for line in lines), strict=True)
+    widths = [max(map(len, column)) for column in columns]
+
+    def align(cells: Sequence[str]) -> str:
+        padded = (cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
+        return "  " + "  ".join(padded).rstrip()
+
+    text = [HEADER[0], align(HEADER[1:])]
+    for name, *cells in lines:
+        text += [name] if name else []
+        text.append(align(cells))
+    return "\n".join(text)
 
 
 def tabulate(summaries: Sequence[Summary]) -> list[list[str]]:
@@ -134,7 +160,7 @@ def _published(figures: Published) -> list[str]:
     mean, spread = figures.improvement_mean, figures.improvement_std
     improvement = "" if mean is None else f"{mean:.1f} ± {spread:.1f}"
     switch, responsible = figures.switch_proportion, figures.responsible_rate
-    return ["10", improvement, "", f"{switch:.0%}", f"{responsible:.0%}"]
+    return ["10", improvement, "", f"{switch:.0%}", f"{responsible:.0%}", ""]
 
 
 def _ours(summary: Summary) -> list[str]:
@@ -154,4 +180,5 @@ def _ours(summary: Summary) -> list[str]:
         f"{plain['estimated_improvement_mean']:.1f}",
         f"{summary.switch_proportion:.0%}",
         responsible,
+        str(summary.wrong_switches),
     ]
