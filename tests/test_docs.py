@@ -112,9 +112,9 @@ def test_the_page_of_the_tables_names_every_field() -> None:
     named = set(re.findall(r"`(\w+)`", _prose(_page("reproduce"))))
     for path in (ROOT / "results").glob("*/*/*/seed-004.json"):
         assert set(json.loads(path.read_text())) <= named, path
-    summary = Summary(
-        TABLES["sumo"][0], "paper", (4,), (1.0,), (1.0,), ("keep",), ("keep",), (True,)
-    )
+    row = TABLES["sumo"][0]
+    columns = (4,), (1.0,), (1.0,), ("keep",), ("keep",), (True,), ((1.0, 1.0, 1.0),)
+    summary = Summary(row, "paper", *columns)
     assert set(summary.as_json()) <= named
 
 

@@ -30,5 +30,6 @@ def write_right_switch(out: Path, row: Row, gain: float) -> None:
         "decision": "switch",
         "truth_decision": "switch",
         "tie": False,
+        "old_value": {name: {"mean": 1.0} for name in ("returns", "fitted", "true")},
     }
     write_record(record_path(out, row, "paper", 4), record)

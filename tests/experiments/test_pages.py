@@ -10,7 +10,7 @@ import pytest
 from nacre.errors import InputError
 from nacre.experiments.pages import INTRODUCTION, draw_table, format_markdown, write_page
 from nacre.experiments.records import record_path, write_record
-from nacre.experiments.summary import HEADER, summarise, tabulate
+from nacre.experiments.summary import HEADER, OLD_HEADER, summarise, tabulate, tabulate_old
 from nacre.experiments.tables import TABLES
 
 from .test_summary import MIXED, TWO
@@ -49,12 +49,14 @@ def test_the_page_holds_every_table_that_has_records(results: Path, tmp_path: Pa
     assert "with a transaction cost" not in page
     assert "![True net improvement of every run](results-gymnasium.svg)" in page
     for table in ("gymnasium", "sumo"):
-        assert format_markdown(summarise(table, results)) in page
+        summaries = summarise(table, results)
+        assert format_markdown(HEADER, tabulate(summaries)) in page
+        assert format_markdown(OLD_HEADER, tabulate_old(summaries)) in page
 
 
 def test_the_table_in_markdown(results: Path) -> None:
     summaries = summarise("gymnasium", results)
-    lines = format_markdown(summaries).splitlines()
+    lines = format_markdown(HEADER, tabulate(summaries)).splitlines()
     assert lines[0] == "| " + " | ".join(HEADER) + " |"
     assert lines[1] == "| --- | --- | --- | --- | --- | --- | --- | --- |"
     assert lines[2:] == ["| " + " | ".join(line) + " |" for line in tabulate(summaries)]

@@ -10,7 +10,15 @@ from typing import Any
 import pytest
 
 from nacre.experiments.records import record_path, write_record
-from nacre.experiments.summary import HEADER, Summary, format_text, summarise, tabulate
+from nacre.experiments.summary import (
+    HEADER,
+    OLD_HEADER,
+    Summary,
+    format_text,
+    summarise,
+    tabulate,
+    tabulate_old,
+)
 from nacre.experiments.tables import TABLES
 
 ANT, ANT_OPTIMAL, *_ = TABLES["gymnasium"]
@@ -26,6 +34,7 @@ def make_record(seed: int, true: float, **changed: Any) -> dict[str, Any]:
         "decision": "switch",
         "truth_decision": "switch" if true > 0 else "keep",
         "tie": False,
+        "old_value": {"returns": {"mean": 20.0}, "fitted": {"value": seed}, "true": {"mean": 21.0}},
     } | changed
 
 
@@ -56,6 +65,7 @@ def test_two_seeds_by_hand() -> None:
     assert plain["improvement_std"] == pytest.approx(math.sqrt(200), rel=1e-12)
     assert plain["estimated_improvement_mean"] == 68.0
     assert plain["published"]["improvement_mean"] == 58.2
+    assert plain["old_value"] == {"returns": 20.0, "fitted": 4.5, "true": 21.0}
     assert (plain["table"], plain["row"], plain["config"]) == (
         "gymnasium",
         "ant-suboptimal",
@@ -118,6 +128,25 @@ def test_the_table_as_text_by_hand() -> None:
         "  published      10     58.2 ± 23.7                            100%    90%",
         "  ours, paper    2      70.0 ± 14.1 [-57.1, 197.1]  68.0       100%    100%         0",
     ]
+
+
+def test_old_values_by_hand() -> None:
+    """The published estimate where there is one; critics of advice have a mean."""
+    advised = dict(TWO[0]["old_value"], fitted={"mean": 19.0})
+    lines = tabulate_old(
+        [
+            summary(TWO, "paper"),
+            summary([make_record(4, 60.0, old_value=advised)]),
+            Summary.from_records(ANT_OPTIMAL, "paper", TWO),
+        ]
+    )
+    assert lines == [
+        ["ant-suboptimal", "published", "10", "-14.2", "", ""],
+        ["", "ours, paper", "2", "4.5", "20.0", "21.0"],
+        ["", "ours, default", "1", "19.0", "20.0", "21.0"],
+        ["ant-optimal", "ours, paper", "2", "4.5", "20.0", "21.0"],
+    ]
+    assert all(len(line) == len(OLD_HEADER) for line in lines)
 
 
 def test_records_are_found_by_row_and_configuration(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from nacre.experiments.records import read_record, record_path
 from nacre.experiments.tables import TABLES, Published, Row
 
 CONFIGS = ("paper", "default")
+OLD_VALUES = ("returns", "fitted", "true")
+"""Ways to ask what an old policy is worth: returns of the log, fitted critics, simulation."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +27,7 @@ class Summary:
     Improvements are true net improvements of the candidate by simulation: its value minus the
     switching cost minus the old policy's value. The responsible rate is the share of decisions that
     agree with the truth's, ties left out; None if there are only ties. Undecided means keep.
+    `old_values` are the old policy's, by the returns of the log, fitted critics and simulation.
     """
 
     row: Row
@@ -34,6 +38,7 @@ class Summary:
     decisions: tuple[str, ...]
     truths: tuple[str, ...]
     ties: tuple[bool, ...]
+    old_values: tuple[tuple[float, float, float], ...]
 
     @classmethod
     def from_records(cls, row: Row, config: str, records: Sequence[dict[str, Any]]) -> Summary:
@@ -47,6 +52,7 @@ class Summary:
             tuple(record["decision"] for record in records),
             tuple(record["truth_decision"] for record in records),
             tuple(record["tie"] for record in records),
+            tuple(_read_old_values(record["old_value"]) for record in records),
         )
 
     @property
@@ -82,6 +88,12 @@ class Summary:
         mean = float(np.mean(self.improvements))
         return mean - float(half), mean + float(half)
 
+    @property
+    def old_value(self) -> dict[str, float]:
+        """Means over the seeds of what the old policy is worth, by each way of asking."""
+        means = np.mean(self.old_values, axis=0).tolist()
+        return dict(zip(OLD_VALUES, means, strict=True))
+
     def as_json(self) -> dict[str, Any]:
         """The interface of `--summary --json`."""
         spread = float(np.std(self.improvements, ddof=1)) if len(self.seeds) > 1 else None
@@ -98,8 +110,16 @@ class Summary:
             "responsible_rate": self.responsible_rate,
             "ties": sum(self.ties),
             "wrong_switches": self.wrong_switches,
+            "old_value": self.old_value,
             "published": vars(self.row.published),
         }
+
+
+def _read_old_values(found: dict[str, Any]) -> tuple[float, float, float]:
+    fitted = found["fitted"]
+    # The paper's decision takes a value, advice a mean with an interval.
+    value = fitted["value"] if "value" in fitted else fitted["mean"]
+    return found["returns"]["mean"], value, found["true"]["mean"]
 
 
 def summarise(table: str, out: Path) -> list[Summary]:
@@ -182,3 +202,23 @@ def _ours(summary: Summary) -> list[str]:
         responsible,
         str(summary.wrong_switches),
     ]
+
+
+OLD_HEADER = ("row", "configuration", "seeds", "fitted critics", "returns of the log", "simulated")
+
+
+def tabulate_old(summaries: Sequence[Summary]) -> list[list[str]]:
+    """Rows of text: what the old policies are worth, the published estimate first."""
+    lines: list[list[str]] = []
+    for name, same in itertools.groupby(summaries, lambda summary: summary.row.name):
+        together = list(same)
+        published = together[0].row.published.old_value
+        if published is not None:
+            lines.append([name, "published", "10", f"{published:.1f}", "", ""])
+            name = ""
+        for summary in together:
+            old = summary.old_value
+            values = (f"{old[way]:.1f}" for way in ("fitted", "returns", "true"))
+            lines.append([name, f"ours, {summary.config}", str(len(summary.seeds)), *values])
+            name = ""
+    return lines

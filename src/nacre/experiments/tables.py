@@ -18,6 +18,7 @@ class Published:
     responsible_rate: float
     improvement_mean: float | None = None
     improvement_std: float | None = None
+    old_value: float | None = None
 
 
 @dataclass(frozen=True)
@@ -95,14 +96,19 @@ def _traffic(learning: float, transaction: float, suboptimal: Published) -> list
 TABLES: dict[str, tuple[Row, ...]] = {
     "gymnasium": (
         *_gymnasium(
-            "gymnasium", "Ant-v4", "ant_weak", 0.0, Published(1.0, 0.9, 58.2, 23.7), Published(0, 1)
+            "gymnasium",
+            "Ant-v4",
+            "ant_weak",
+            0.0,
+            Published(1.0, 0.9, 58.2, 23.7, -14.2),
+            Published(0.0, 1.0),
         ),
         *_gymnasium(
             "gymnasium",
             "HalfCheetah-v4",
             RANDOM,
             0.0,
-            Published(0.8, 0.7, 18.5, 19.5),
+            Published(0.8, 0.7, 18.5, 19.5, -60.5),
             Published(0.0, 1.0),
         ),
         *_gymnasium(
@@ -110,7 +116,7 @@ TABLES: dict[str, tuple[Row, ...]] = {
             "Hopper-v4",
             RANDOM,
             0.0,
-            Published(1.0, 1.0, 27.7, 16.9),
+            Published(1.0, 1.0, 27.7, 16.9, 15.6),
             Published(0.2, 0.8),
         ),
     ),
@@ -120,7 +126,7 @@ TABLES: dict[str, tuple[Row, ...]] = {
             "Ant-v4",
             "ant_weak",
             1.0,
-            Published(0.9, 1.0, 55.2, 23.2),
+            Published(0.9, 1.0, 55.2, 23.2, -14.2),
             Published(0.0, 1.0),
         ),
         *_gymnasium(
@@ -128,7 +134,7 @@ TABLES: dict[str, tuple[Row, ...]] = {
             "HalfCheetah-v4",
             RANDOM,
             0.1,
-            Published(1.0, 1.0, 24.1, 8.9),
+            Published(1.0, 1.0, 24.1, 8.9, -52.8),
             Published(0.0, 1.0),
         ),
         *_gymnasium(
@@ -136,14 +142,14 @@ TABLES: dict[str, tuple[Row, ...]] = {
             "Hopper-v4",
             RANDOM,
             0.1,
-            Published(1.0, 1.0, 52.0, 19.8),
+            Published(1.0, 1.0, 52.0, 19.8, 17.0),
             Published(0.0, 1.0),
         ),
     ),
     "sumo": (
-        *_traffic(0.5, 0.01, Published(1.0, 1.0, 7.0, 0.7)),
-        *_traffic(5.0, 0.1, Published(1.0, 1.0, 6.2, 0.4)),
-        *_traffic(10.0, 1.0, Published(1.0, 1.0, 6.4, 0.7)),
+        *_traffic(0.5, 0.01, Published(1.0, 1.0, 7.0, 0.7, 21.9)),
+        *_traffic(5.0, 0.1, Published(1.0, 1.0, 6.2, 0.4, 19.5)),
+        *_traffic(10.0, 1.0, Published(1.0, 1.0, 6.4, 0.7, 21.9)),
     ),
 }
 
