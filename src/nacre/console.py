@@ -199,7 +199,9 @@ def _table(*headings: str) -> Table:
     return table
 
 
-def print_results(rows: Sequence[Row], out: Path, docs: Path | None, *, as_json: bool) -> None:
+def print_results(
+    rows: Sequence[Row], out: Path, docs: Path | None, *, as_json: bool, quiet: bool
+) -> None:
     """Print rows of one of the paper's tables from their records; write the page of all results."""
     from nacre.experiments.pages import write_page
     from nacre.experiments.summary import format_text, summarise
@@ -219,8 +221,8 @@ def print_results(rows: Sequence[Row], out: Path, docs: Path | None, *, as_json:
         print_json([summary.as_json() for summary in summaries])
         return
     sys.stdout.write(f"{format_text(summaries)}\n")
-    for path in written:
-        sys.stderr.write(f"written: {path}\n")
+    if not quiet:
+        sys.stderr.writelines(f"written: {path}\n" for path in written)
 
 
 @contextlib.contextmanager

@@ -44,6 +44,15 @@ def test_rows_that_are_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert CHEAP.name in Path("docs/results.md").read_text(encoding="utf-8")
 
 
+def test_quiet_prints_the_table_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run() == 0
+    loud = capsys.readouterr()
+    assert "written: docs/results.md" in loud.err.splitlines()
+    assert run("--quiet") == 0
+    quiet = capsys.readouterr()
+    assert (quiet.out, quiet.err) == (loud.out, "")
+
+
 def test_rows_without_records_are_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("--rows", CHEAP_OPTIMAL.name) == 2
     (line,) = capsys.readouterr().err.splitlines()

@@ -73,7 +73,7 @@ def reproduce(
 
     chosen = find_rows(table, [name.strip() for name in rows.split(",") if name.strip()])
     if summary:
-        console.print_results(chosen, out, docs, as_json=as_json)
+        console.print_results(chosen, out, docs, as_json=as_json, quiet=quiet)
         return
     plan = Plan(
         tuple(chosen),
