@@ -59,7 +59,7 @@ def write_page(out: Path, docs: Path) -> list[Path]:
         sections.append(
             f"## {TITLES[table]}\n\n{format_markdown(HEADER, tabulate(summaries))}\n\n"
             f"![True net improvement of every run]({figure.name})\n\n"
-            f"Values of the old policies:\n\n"
+            "Values of the old policies:\n\n"
             f"{format_markdown(OLD_HEADER, tabulate_old(summaries))}\n"
         )
     page = docs / "results.md"
