@@ -11,10 +11,11 @@ import jax
 import pytest
 
 from nacre import examples
-from nacre.experiments.records import record_path, write_record
 from nacre.experiments.tables import TABLES
 from nacre.policies import MLPPolicy, write_policy
 from nacre.worlds.simulators import find_world
+
+from .samples import write_right_switch
 
 CART = examples.find_directory()
 OLD = f"--policy={CART / 'old.safetensors'}"
@@ -47,10 +48,7 @@ def test_a_missing_extra_is_named_with_its_remedy(
         Path(name).write_bytes(b"something")
     policy = MLPPolicy.init(jax.random.key(0), find_world("Hopper-v4").signature, hidden=(8,))
     write_policy(policy, "hopper.safetensors")
-    record = {"improvement": {"true": 2.0, "estimated": 1.0}, "tie": False}
-    decisions = {"decision": "switch", "truth_decision": "switch"}
-    path = record_path(Path("results"), TABLES["sumo"][0], "paper", 4)
-    write_record(path, {"seed": 4, **record, **decisions})
+    write_right_switch(Path("results"), TABLES["sumo"][0], 2.0)
     for module in modules:
         # Of a package that was imported before, its parts are still there.
         for loaded in [name for name in sys.modules if name.startswith(f"{module}.")]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from nacre.errors import InputError
 from nacre.experiments.records import record_path, write_record
 from nacre.experiments.summary import (
     HEADER,
@@ -164,3 +165,20 @@ def test_records_are_found_by_row_and_configuration(tmp_path: Path) -> None:
     assert found[2].seeds == (9, 10)
     assert found[2].improvements == (2.0, 1.0)
     assert summarise("sumo", tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        ({"old_value": {"returns": {"mean": 1.0}}}, "KeyError: 'fitted'"),
+        ({"improvement": {"true": None, "estimated": 1.0}}, "TypeError"),
+        ({"improvement": [1.0]}, "TypeError"),
+    ],
+)
+def test_records_that_are_not_whole_are_named(
+    changed: dict[str, Any], reason: str, tmp_path: Path
+) -> None:
+    path = record_path(tmp_path, ANT, "paper", 4)
+    write_record(path, make_record(4, 1.0) | changed)
+    with pytest.raises(InputError, match=f"seed-004.json: not a whole record .{reason}.*delete it"):
+        summarise("gymnasium", tmp_path)

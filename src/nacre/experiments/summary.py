@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from nacre.errors import InputError
 from nacre.experiments.records import read_record, record_path
 from nacre.experiments.tables import TABLES, Published, Row
 
@@ -122,6 +123,19 @@ def _read_old_values(found: dict[str, Any]) -> tuple[float, float, float]:
     return found["returns"]["mean"], value, found["true"]["mean"]
 
 
+def _read_whole(path: Path, row: Row, config: str) -> dict[str, Any]:
+    """A record, if there is all in it that a summary reads."""
+    record = read_record(path)
+    try:
+        Summary.from_records(row, config, [record]).as_json()
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(
+            f"{path}: not a whole record ({type(error).__name__}: {error}); delete it and run "
+            "nacre reproduce again"
+        ) from None
+    return record
+
+
 def summarise(table: str, out: Path) -> list[Summary]:
     """One summary for each row and configuration of a table that has records."""
     found = []
@@ -130,7 +144,7 @@ def summarise(table: str, out: Path) -> list[Summary]:
             folder = record_path(out, row, config, 0).parent
             paths = sorted(folder.glob("seed-*.json"))
             if paths:
-                records = [read_record(path) for path in paths]
+                records = [_read_whole(path, row, config) for path in paths]
                 found.append(Summary.from_records(row, config, records))
     return found
 
