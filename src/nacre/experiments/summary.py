@@ -181,12 +181,9 @@ def format_text(summaries: Sequence[Summary]) -> str:
 def tabulate(summaries: Sequence[Summary]) -> list[list[str]]:
     """Rows of text: for each row of the table the published figures, then ours."""
     lines: list[list[str]] = []
-    last = ""
-    for summary in summaries:
-        if summary.row.name != last:
-            lines.append([summary.row.name, "published", *_published(summary.row.published)])
-            last = summary.row.name
-        lines.append(["", f"ours, {summary.config}", *_ours(summary)])
+    for row, same in itertools.groupby(summaries, lambda summary: summary.row):
+        lines.append([row.name, "published", *_published(row.published)])
+        lines += [["", f"ours, {summary.config}", *_ours(summary)] for summary in same]
     return lines
 
 
