@@ -1,0 +1,113 @@
+"""The same advice to the last digit: moving code from room to room changes no number.
+
+`NACRE_GOLDEN=write pytest tests/golden` writes the files again, after a change that is meant to
+change numbers. Compiled arithmetic differs between kinds of processor; on another kind than the one
+that wrote the files, only what is not a fitted number is compared.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+from quick_advice import advise_quickly, suggest_quick
+
+from nacre import examples
+from nacre.advice_config import AdviceConfig, Lesson, suggest_config
+from nacre.advisor import advise
+from nacre.costs import SwitchingCost, TransportCost, groups
+from nacre.log import Log
+from nacre.policies import Policy, TabularPolicy
+from nacre.policies.policy import MLPPolicy
+from nacre.worlds import FiniteWorld, random_policy, random_world
+from nacre.worlds.collection import collect_log
+from nacre.worlds.simulators import find_world
+
+FOLDER = Path(__file__).parent
+VOLATILE = ("config", "versions", "wall_seconds")
+FLAGS = ("avx2", "fma", "avx512f", "avx512_bf16", "amx_tile")
+TWO_ROOMS = FiniteWorld(
+    transition=np.stack([np.eye(2), np.eye(2)[::-1]], axis=1),
+    reward=np.array([[0.0, 0.0], [1.0, 0.0]]),
+    discount=0.8,
+    start=np.array([1.0, 0.0]),
+)
+
+
+def describe_processor() -> str:
+    """What compiled arithmetic depends on."""
+    info = Path("/proc/cpuinfo")
+    words = set(info.read_text().split()) if info.exists() else set()
+    return " ".join(flag for flag in FLAGS if flag in words) or "unknown"
+
+
+def outline(document: Any) -> Any:
+    """The same without fitted numbers: names, sentences' places and what is exact."""
+    if isinstance(document, dict):
+        return {name: outline(value) for name, value in document.items()}
+    return type(document).__name__ if isinstance(document, int | float | str) else None
+
+
+def compare(name: str, document: dict[str, Any]) -> None:
+    """Against the file of this name, or write it."""
+    found = {key: value for key, value in document.items() if key not in VOLATILE}
+    found = json.loads(json.dumps(found))
+    path = FOLDER / f"{name}.json"
+    if os.environ.get("NACRE_GOLDEN") == "write":
+        golden = {"processor": describe_processor(), "document": found}
+        path.write_text(json.dumps(golden, indent=1, sort_keys=True) + "\n")
+    golden = json.loads(path.read_text())
+    if golden["processor"] == describe_processor():
+        assert found == golden["document"]
+    else:
+        assert sorted(found) == sorted(golden["document"])
+        assert outline(found["log"]) == outline(golden["document"]["log"])
+
+
+@pytest.mark.parametrize("name", examples.NAMES)
+def test_bundled_examples(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = examples.find_sources(name).arguments()
+    settings = {"behaviour_weights": (0.03,), "panels": 2, "thrift": Lesson(0.3)}
+    compare(name, advise_quickly(monkeypatch, capsys, *arguments, **settings))
+
+
+def shorten(config: AdviceConfig) -> AdviceConfig:
+    """A few epochs: enough for numbers that move when anything does."""
+    learner = dataclasses.replace(config.learner, epochs=2, steps_per_epoch=50, prefit_steps=50)
+    judges = dataclasses.replace(config.judges, epochs=2, steps_per_epoch=50, prefit_steps=50)
+    return dataclasses.replace(config, learner=learner, judges=judges)
+
+
+def advise_on_table(world: FiniteWorld, table: np.ndarray, start: Any = None) -> dict[str, Any]:
+    log = world.sample_log(table, 1500, seed=100, horizon=30)
+    old = TabularPolicy.from_probabilities(table)
+    cost = TransportCost(0.3, 0.1, groups.indices([[0], list(range(1, world.n_actions))]))
+    config = shorten(suggest_config(log, world.discount))
+    return advise(log, old, cost, start, config=config, seed=1).as_json()
+
+
+def test_two_rooms() -> None:
+    compare("two_rooms", advise_on_table(TWO_ROOMS, np.full((2, 2), 0.5), np.array([0, 1])))
+
+
+def test_a_random_world() -> None:
+    world = random_world(100, n_states=6, n_actions=3)
+    compare("random_world", advise_on_table(world, random_policy(101, world)))
+
+
+def test_a_hopper(tmp_path: Path) -> None:
+    world = find_world("Hopper-v4")
+    old = MLPPolicy.init(jax.random.key(100), world.signature, hidden=(8,))
+    log: Log = collect_log(world, old, 600, seed=100, parts_folder=tmp_path, uniform_steps=0)
+    policy: Policy = old
+    cost: SwitchingCost = TransportCost(0.5, 0.1, groups.sign(0))
+    config = dataclasses.replace(suggest_quick(log), behaviour_weights=(0.1,))
+    compare("hopper", advise(log, policy, cost, config=config, seed=1).as_json())
