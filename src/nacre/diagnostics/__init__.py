@@ -1,0 +1,1 @@
+"""What a log can and cannot tell, found out before anything is estimated."""

@@ -1,0 +1,1 @@
+"""What a candidate gains over the old policy, estimated from a log."""

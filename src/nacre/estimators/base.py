@@ -1,0 +1,110 @@
+"""What every estimator is given and what it says: the gain of a candidate over the old policy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import PRNGKeyArray
+from numpy.typing import NDArray
+
+from nacre.log import Log
+from nacre.policies.policy import Policy
+
+Basis = Literal["data", "model"]
+"""What an estimate rests on: the log's own outcomes, or a fitted model of the world."""
+
+Report = Callable[[float], None]
+"""Hears which share of an estimator's work is done."""
+
+
+def report_nothing(share: float) -> None:
+    """Nobody is told."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """The test part of a log and the policy in force: the same for every candidate.
+
+    Args:
+        log: Episodes of the old policy that nothing was learned from.
+        old_policy: The policy in force.
+        start: (N, …) states that the next episode starts from.
+        discount: γ.
+    """
+
+    log: Log
+    old_policy: Policy
+    start: NDArray[np.generic]
+    discount: float
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Value of a candidate minus value of the old policy at the start, before the cost.
+
+    Args:
+        estimator: Who says so.
+        gain: V(candidate) - V(old).
+        standard_error: Of the gain; infinite where nothing is known. Never zero: no spread among a
+            few members or replicates is no proof.
+        basis: Whether the log's own outcomes say so, or a model.
+        overlap_penalty: What the part of the candidate that lies outside of the log may be worth;
+            charged downwards in the lower bound and upwards in the upper one.
+        informative: Whether the estimate may be used. Decided without looking at the gain.
+        reason: One clause for people: why it is not informative, or what it rests on.
+        degrees: Degrees of freedom behind the standard error; infinite for a normal error.
+        diagnostics: Further numbers by name, for the record.
+    """
+
+    estimator: str
+    gain: float
+    standard_error: float
+    basis: Basis
+    overlap_penalty: float = 0.0
+    informative: bool = True
+    reason: str = ""
+    degrees: float = float("inf")
+    diagnostics: Mapping[str, float] = field(default_factory=dict)
+
+
+def abstain(
+    estimator: str, basis: Basis, reason: str, diagnostics: Mapping[str, float] | None = None
+) -> Estimate:
+    """An estimate that says nothing, and why."""
+    return Estimate(
+        estimator,
+        0.0,
+        float("inf"),
+        basis,
+        informative=False,
+        reason=reason,
+        diagnostics=diagnostics or {},
+    )
+
+
+@runtime_checkable
+class Estimator(Protocol):
+    """Anything that estimates a gain from a log. Implementations are frozen dataclasses.
+
+    `prepare` does once what does not depend on the candidate (counts, critics of the old policy, a
+    model of the world); `estimate` is then called for each finalist. Both are pure: the same key
+    gives the same numbers, and neither the order nor the number of finalists changes them.
+    """
+
+    @property
+    def name(self) -> str:
+        """What it is called in records and on the page."""
+
+    def applies(self, problem: Problem) -> str:
+        """Why it has nothing to say about such a log at all, or nothing."""
+
+    def prepare(self, key: PRNGKeyArray, problem: Problem, report: Report) -> Any:
+        """What all candidates share."""
+
+    def estimate(
+        self, key: PRNGKeyArray, problem: Problem, prepared: Any, candidate: Policy, report: Report
+    ) -> Estimate:
+        """The gain of one candidate."""
