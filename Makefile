@@ -10,7 +10,7 @@ demo: $(STAMP)
 
 test: $(STAMP)
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow" --cov --cov-report=term:skip-covered
-	for part in costs evaluation log; do \
+	for part in costs estimators training logs; do \
 	  $(BIN)/python -m coverage report --include="src/nacre/$$part/*" --fail-under=95 \
 	    --skip-covered || exit 1; \
 	done

@@ -24,8 +24,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from nacre.policies.policy import MLPPolicy
-from nacre.worlds.rollouts import draw_actions, run_steps
-from nacre.worlds.simulators import World, find_world, is_traffic
+from nacre.simulators.registry import World, find_world, is_traffic
+from nacre.simulators.rollouts import draw_actions, run_steps
 
 WORLDS = {"Hopper-v4": 10_000, "HalfCheetah-v4": 10_000, "traffic": 500}
 """Steps that a round takes."""

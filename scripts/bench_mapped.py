@@ -26,9 +26,9 @@ import gymnasium
 import numpy as np
 import pyarrow.parquet as pq
 
-from nacre.log import Log, read_log
-from nacre.log.metadata import KEY, encode_metadata
-from nacre.log.tables import build_table
+from nacre.logs import Log, read_log
+from nacre.logs.formats.tables import build_table
+from nacre.logs.schema.metadata import KEY, encode_metadata
 
 OBSERVATIONS, ACTIONS = 27, 8
 EPISODE, EPISODES = 1000, 100
@@ -130,11 +130,11 @@ def train(path: Path, kind: str, steps: int, epochs: int) -> dict[str, Any]:
     import jax
 
     from nacre.costs import TransportCost, groups
-    from nacre.evaluation.fitted import EpochReport, evaluate_policy
-    from nacre.learning.config import default
-    from nacre.learning.progress import Tick
-    from nacre.learning.run import learn
+    from nacre.estimators.fitted_q import EpochReport, evaluate_policy
+    from nacre.learners.net_actor_critic.config import default
+    from nacre.learners.net_actor_critic.run import learn
     from nacre.policies.policy import MLPPolicy, Signature
+    from nacre.training.progress import Tick
 
     watch = MemoryWatch()
     log = open_log(path, kind)

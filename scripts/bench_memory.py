@@ -10,11 +10,11 @@ import gymnasium
 import jax
 import numpy as np
 
-from nacre.bench import peak_memory
+from nacre.cli.bench import peak_memory
 from nacre.costs import TransportCost, UniformBox, groups
-from nacre.learning.config import default
-from nacre.learning.run import learn
-from nacre.log import Log
+from nacre.learners.net_actor_critic.config import default
+from nacre.learners.net_actor_critic.run import learn
+from nacre.logs import Log
 from nacre.policies import MLPPolicy, Signature
 
 

@@ -18,8 +18,8 @@ from pathlib import Path
 import gymnasium
 import numpy as np
 
-from nacre.bench import peak_memory
-from nacre.log import Log, read_log, write_log
+from nacre.cli.bench import peak_memory
+from nacre.logs import Log, read_log, write_log
 
 ROW_ARRAYS = ("observations", "actions", "rewards", "next_observations", "terminated", "truncated")
 

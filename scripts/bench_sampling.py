@@ -19,13 +19,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from nacre.bench import make_learning
-from nacre.evaluation.noise import Sampling
-from nacre.evaluation.transitions import Transitions
-from nacre.learning.config import LearnerConfig, paper
-from nacre.learning.nac import learn_epoch
-from nacre.learning.objective import SwitchingProblem, objective_terms
+from nacre.cli.bench import make_learning
+from nacre.learners.net_actor_critic.config import LearnerConfig, paper
+from nacre.learners.net_actor_critic.objective import SwitchingProblem, objective_terms
+from nacre.learners.net_actor_critic.step import learn_epoch
 from nacre.policies.policy import Policy
+from nacre.training.noise import Sampling
+from nacre.training.transitions import Transitions
 
 VARIANTS: dict[Sampling, int] = {"ordinary": 1000, "quasi": 128}
 WARM_UP = 200

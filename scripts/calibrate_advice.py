@@ -14,14 +14,14 @@ from typing import Any
 import jax
 import numpy as np
 
-from nacre.advice_config import suggest_config
-from nacre.advisor import advise
+from nacre.advice.config import suggest_config
+from nacre.advice.pipeline import advise
 from nacre.costs import FiniteStates, SwitchingCost, TransportCost, groups
-from nacre.engines import map_tasks
-from nacre.evaluation import exact
+from nacre.estimators import exact
 from nacre.experiments.records import read_lines
+from nacre.parallel.local import map_tasks
 from nacre.policies import TabularPolicy
-from nacre.worlds import FiniteWorld, random_policy, random_world
+from nacre.simulators import FiniteWorld, random_policy, random_world
 
 SHAPES = ((5, 3), (12, 4), (20, 5), (30, 6))
 DISCOUNT = 0.95

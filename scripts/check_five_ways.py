@@ -18,10 +18,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from nacre import examples
-from nacre.advisor import advise
-from nacre.demo import demo_config
-from nacre.learning.displays import open_reporter
-from nacre.log import Log
+from nacre.advice.pipeline import advise
+from nacre.cli.demo import demo_config
+from nacre.cli.progress import open_reporter
+from nacre.logs import Log
 from nacre.policies import Categorical, Policy, read_policy, write_policy
 from nacre.versions import find_commit, find_versions
 

@@ -15,12 +15,11 @@ from pathlib import Path
 import numpy as np
 from playwright.sync_api import sync_playwright
 
-from nacre.advice import Advice
-from nacre.advice_config import AdviceConfig, suggest_config
-from nacre.advisor import advise
+from nacre.advice.config import AdviceConfig, suggest_config
+from nacre.advice.pipeline import advise
+from nacre.advice.result import Advice
 from nacre.costs import FiniteStates, SwitchingCost, TransportCost, groups
-from nacre.learning.progress import Tick
-from nacre.log import Log
+from nacre.logs import Log
 from nacre.policies import TabularPolicy
 from nacre.report import (
     Evidence,
@@ -30,7 +29,8 @@ from nacre.report import (
     write_evidence,
     write_report,
 )
-from nacre.worlds import random_policy, random_world
+from nacre.simulators import random_policy, random_world
+from nacre.training.progress import Tick
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLE = ROOT / "tests" / "report" / "example"

@@ -12,9 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from nacre import examples
-from nacre.log import write_log
+from nacre.logs import write_log
 from nacre.policies import MLP, MLPPolicy, Signature, write_policy
-from nacre.worlds import LinearWorld
+from nacre.simulators import LinearWorld
 
 SEED = 0
 N_TRANSITIONS = 10_000

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from nacre import examples
 from nacre.policies import MLP, MLPPolicy, Signature, write_policy
-from nacre.worlds import LinearPolicy, LinearWorld, double_integrator
+from nacre.simulators import LinearPolicy, LinearWorld, double_integrator
 
 Rows = dict[str, list[Any]]
 Choice = Callable[[np.ndarray], np.ndarray]

@@ -12,10 +12,10 @@ import tempfile
 from pathlib import Path
 
 from nacre import examples
-from nacre.log import write_log
+from nacre.logs import write_log
 from nacre.policies import read_policy
-from nacre.worlds.collection import collect_log
-from nacre.worlds.simulators import find_world
+from nacre.simulators.collection import collect_log
+from nacre.simulators.registry import find_world
 
 POLICY = Path("results/policies/traffic_middling.safetensors")
 N_TRANSITIONS = 20_000

@@ -30,7 +30,7 @@ from typing import Any
 from typer.testing import CliRunner
 
 import nacre
-from nacre.cli import app
+from nacre.cli.app import app
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -13,15 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from nacre.advice_config import suggest_config
-from nacre.advisor import advise
+from nacre.advice.config import suggest_config
+from nacre.advice.pipeline import advise
 from nacre.experiments.advised import compare
 from nacre.experiments.pages import import_matplotlib
 from nacre.experiments.records import read_lines
 from nacre.experiments.run import published_cost
 from nacre.experiments.shared import Shared, Truth, share_row
 from nacre.experiments.tables import find_row
-from nacre.log import Log
+from nacre.logs import Log
 from nacre.versions import find_commit, find_versions
 
 ROWS = ("hopper-suboptimal", "hopper-optimal", "ant-optimal")

@@ -14,20 +14,20 @@ from typing import Any
 
 import numpy as np
 
-from nacre.advice_config import AdviceConfig
-from nacre.evaluation.simulated import simulate_value
+from nacre.advice.config import AdviceConfig
+from nacre.estimators.simulation import simulate_value
 from nacre.experiments.pages import import_matplotlib
 from nacre.experiments.records import read_lines
 from nacre.experiments.run import published_cost
 from nacre.experiments.shared import make_old_policy
 from nacre.experiments.tables import Row, find_row
-from nacre.learning import EpochRecord, LearnerConfig, learn
-from nacre.learning.proposals import calm_policy
-from nacre.log import Log, read_log, write_log
+from nacre.learners import EpochRecord, LearnerConfig, learn
+from nacre.learners.scale_noise import calm_policy
+from nacre.logs import Log, read_log, write_log
 from nacre.policies.policy import Policy
+from nacre.simulators.collection import collect_log
+from nacre.simulators.registry import World, find_world
 from nacre.versions import find_commit, find_versions
-from nacre.worlds.collection import collect_log
-from nacre.worlds.simulators import World, find_world
 
 WORLDS = {
     "hopper": ("hopper-suboptimal", 200_000),

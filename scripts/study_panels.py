@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from nacre.advice_config import suggest_config
-from nacre.advisor import advise
+from nacre.advice.config import suggest_config
+from nacre.advice.pipeline import advise
 from nacre.experiments.advised import compare
 from nacre.experiments.records import read_lines
 from nacre.experiments.run import parse_seeds, published_cost

@@ -15,17 +15,17 @@ from typing import Any
 
 import numpy as np
 
-from nacre.advice_config import AdviceConfig
-from nacre.court import Court
-from nacre.evaluation.fitted import Evaluation, as_rows
-from nacre.evaluation.second_opinion import SecondOpinion, weigh_episodes
+from nacre.advice.config import AdviceConfig
+from nacre.advice.court import Court
+from nacre.advice.findings import Incumbent
+from nacre.advice.school import School
+from nacre.estimators.doubly_robust import SecondOpinion, weigh_episodes
+from nacre.estimators.fitted_q import Evaluation, as_rows
 from nacre.experiments.records import read_lines
 from nacre.experiments.run import parse_seeds, published_cost
 from nacre.experiments.shared import Shared, Truth, share_row
 from nacre.experiments.tables import find_row
-from nacre.findings import Incumbent
-from nacre.learning.progress import Agenda, Silent
-from nacre.school import School
+from nacre.training.progress import Agenda, Silent
 from nacre.versions import find_commit, find_versions
 
 ROWS = ("sumo-cl10-ct1-optimal",)

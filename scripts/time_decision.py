@@ -12,16 +12,16 @@ import time
 from pathlib import Path
 from typing import Any
 
-from nacre.advice_config import suggest_config
-from nacre.advisor import advise
-from nacre.decision.algorithm import net_actor_critic
-from nacre.engines import count_processors
+from nacre.advice.config import suggest_config
+from nacre.advice.paper_algorithm import net_actor_critic
+from nacre.advice.pipeline import advise
+from nacre.cli.progress import open_reporter
 from nacre.experiments.advised import compare
 from nacre.experiments.records import read_lines
 from nacre.experiments.run import published_cost
 from nacre.experiments.shared import Shared, Truth, share_row
 from nacre.experiments.tables import find_row
-from nacre.learning.displays import open_reporter
+from nacre.parallel.local import count_processors
 from nacre.versions import find_commit, find_versions
 
 TRUTH = Truth(episodes=200, steps=700)

@@ -19,7 +19,7 @@ import study_panels
 import study_proof
 import time_decision
 
-from nacre.advice_config import AdviceConfig
+from nacre.advice.config import AdviceConfig
 from nacre.experiments.records import read_lines, read_record
 
 ROOT = Path(__file__).resolve().parents[1]

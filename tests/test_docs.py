@@ -15,13 +15,15 @@ from types import ModuleType
 
 import pytest
 
-from nacre import advice_config
-from nacre.advice_config import AdviceConfig, suggest_config
+from nacre.advice import config as advice_config
+from nacre.advice.config import AdviceConfig, suggest_config
 from nacre.costs import build_cost, parse_cost
 from nacre.experiments.summary import Summary
 from nacre.experiments.tables import TABLES
-from nacre.log import Log
-from nacre.policies import CloneConfig, cloning, log_cloning
+from nacre.logs import Log
+from nacre.policies import CloneConfig
+from nacre.policies.cloning import fitting as cloning
+from nacre.policies.cloning import log_cloning
 
 ROOT = Path(__file__).resolve().parent.parent
 

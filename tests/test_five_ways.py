@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from quick_advice import suggest_quick
 
 from nacre import examples
-from nacre.advisor import advise
+from nacre.advice.pipeline import advise
 from nacre.policies import CloneConfig
+from tests.support.advice import suggest_quick
 
 ROOT = Path(__file__).parent.parent
 SCRIPT = runpy.run_path(str(ROOT / "scripts" / "check_five_ways.py"))

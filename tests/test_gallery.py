@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from nacre import examples
-from nacre.advice_config import AdviceConfig
-from nacre.demo import demo_config
+from nacre.advice.config import AdviceConfig
+from nacre.cli.demo import demo_config
 
 ROOT = Path(__file__).resolve().parent.parent
 PICTURES = ROOT / "docs" / "pictures"

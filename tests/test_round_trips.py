@@ -21,10 +21,10 @@ import pyarrow.parquet as pq
 import pytest
 from gymnasium import spaces
 from minari.data_collector import EpisodeBuffer
-from quick_advice import advise_quickly
 
 from nacre.policies import read_policy
 from nacre.policies.policy import Policy
+from tests.support.advice import advise_quickly
 
 FIXTURES = Path(__file__).parent / "policies" / "fixtures"
 N_EPISODES, LENGTH, SIZE = 12, 15, 4

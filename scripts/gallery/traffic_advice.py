@@ -23,10 +23,10 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from nacre import examples
-from nacre.advice import Advice
-from nacre.advice_config import AdviceConfig
-from nacre.advisor import advise
-from nacre.demo import demo_config
+from nacre.advice.config import AdviceConfig
+from nacre.advice.pipeline import advise
+from nacre.advice.result import Advice
+from nacre.cli.demo import demo_config
 from nacre.report import read_decision
 
 PICTURES = Path(__file__).resolve().parents[2] / "docs" / "pictures"

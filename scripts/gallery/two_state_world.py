@@ -20,9 +20,9 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle
 
-from nacre.evaluation import exact
-from nacre.learning.exact import switch_optimal
-from nacre.worlds import two_state_cost, two_state_policies, two_state_world
+from nacre.estimators import exact
+from nacre.learners.switch_optimal import switch_optimal
+from nacre.simulators import two_state_cost, two_state_policies, two_state_world
 
 PICTURE = Path(__file__).resolve().parents[2] / "docs" / "pictures" / "two_state_world.svg"
 STATES = ("s_α", "s_β")

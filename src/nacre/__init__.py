@@ -9,10 +9,9 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from nacre import examples as examples
-    from nacre.advice import Advice as Advice
-    from nacre.advice_config import AdviceConfig as AdviceConfig
-    from nacre.advisor import advise as advise
-    from nacre.convert import convert_log as convert_log
+    from nacre.advice.config import AdviceConfig as AdviceConfig
+    from nacre.advice.pipeline import advise as advise
+    from nacre.advice.result import Advice as Advice
     from nacre.costs import GeneralTransportCost as GeneralTransportCost
     from nacre.costs import GlobalCost as GlobalCost
     from nacre.costs import LocalCost as LocalCost
@@ -21,14 +20,15 @@ if TYPE_CHECKING:
     from nacre.costs import groups as groups
     from nacre.costs import read_cost as read_cost
     from nacre.errors import InputError as InputError
-    from nacre.learning.proposals import Candidate as Candidate
-    from nacre.log import ColumnMap as ColumnMap
-    from nacre.log import Log as Log
-    from nacre.log import log_from_arrays as log_from_arrays
-    from nacre.log import log_from_table as log_from_table
-    from nacre.log import read_log as read_log
-    from nacre.log import validate_log as validate_log
-    from nacre.log import write_log as write_log
+    from nacre.learners.scale_noise import Candidate as Candidate
+    from nacre.logs import ColumnMap as ColumnMap
+    from nacre.logs import Log as Log
+    from nacre.logs import log_from_arrays as log_from_arrays
+    from nacre.logs import log_from_table as log_from_table
+    from nacre.logs import read_log as read_log
+    from nacre.logs import validate_log as validate_log
+    from nacre.logs import write_log as write_log
+    from nacre.logs.convert import convert_log as convert_log
     from nacre.policies import Card as Card
     from nacre.policies import Controller as Controller
     from nacre.policies import read_policy as read_policy
@@ -40,30 +40,30 @@ if TYPE_CHECKING:
 
 # Imported on first use: `import nacre` and `nacre --help` must not wait for JAX and Arrow.
 _HOMES = {
-    "Advice": "nacre.advice",
-    "AdviceConfig": "nacre.advice_config",
-    "Candidate": "nacre.learning.proposals",
+    "Advice": "nacre.advice.result",
+    "AdviceConfig": "nacre.advice.config",
+    "Candidate": "nacre.learners.scale_noise",
     "Card": "nacre.policies",
-    "ColumnMap": "nacre.log",
+    "ColumnMap": "nacre.logs",
     "Controller": "nacre.policies",
     "GeneralTransportCost": "nacre.costs",
     "GlobalCost": "nacre.costs",
     "InputError": "nacre.errors",
     "LocalCost": "nacre.costs",
-    "Log": "nacre.log",
+    "Log": "nacre.logs",
     "SwitchingCost": "nacre.costs",
     "TransportCost": "nacre.costs",
-    "advise": "nacre.advisor",
+    "advise": "nacre.advice.pipeline",
     "combine_reporters": "nacre.tracking",
-    "convert_log": "nacre.convert",
-    "log_from_arrays": "nacre.log",
-    "log_from_table": "nacre.log",
+    "convert_log": "nacre.logs.convert",
+    "log_from_arrays": "nacre.logs",
+    "log_from_table": "nacre.logs",
     "open_tracking": "nacre.tracking",
     "read_cost": "nacre.costs",
-    "read_log": "nacre.log",
+    "read_log": "nacre.logs",
     "read_policy": "nacre.policies",
-    "validate_log": "nacre.log",
-    "write_log": "nacre.log",
+    "validate_log": "nacre.logs",
+    "write_log": "nacre.logs",
     "write_card": "nacre.policies",
     "write_policy": "nacre.policies",
     "write_predictor": "nacre.policies",

@@ -1,6 +1,6 @@
 """`python -m nacre` is `nacre`."""
 
-from nacre.cli import run
+from nacre.cli.app import run
 
 if __name__ == "__main__":
     run()

@@ -37,7 +37,7 @@ from nacre.costs import (
     parse_cost,
 )
 from nacre.errors import InputError
-from nacre.log import Log
+from nacre.logs import Log
 from nacre.policies import MLPPolicy, Policy, Signature, TabularPolicy
 
 KEY = jax.random.key(0)

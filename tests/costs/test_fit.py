@@ -10,7 +10,7 @@ from gymnasium.spaces import Box, Discrete, Space
 from nacre.costs import Rule, RuleImportance, TableImportance, TransportCost, groups
 from nacre.costs.fit import check_log_fits, check_states_fit
 from nacre.errors import InputError
-from nacre.log import Log
+from nacre.logs import Log
 from nacre.policies import MLPPolicy, Policy, Signature
 
 VECTORS = Box(-np.inf, np.inf, (2,))

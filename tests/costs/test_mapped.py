@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from nacre.costs import LogStates, TransportCost, groups
-from nacre.log import Log, read_log, write_log
+from nacre.logs import Log, read_log, write_log
 from nacre.policies import TabularPolicy
-from nacre.worlds import random_policy, random_world
+from nacre.simulators import random_policy, random_world
 
 WORLD = random_world(3, 6, 4, discount=0.9, terminating=True)
 OLD, NEW = (TabularPolicy.from_probabilities(random_policy(seed, WORLD)) for seed in (1, 2))
@@ -19,7 +19,7 @@ LOG = WORLD.sample_log(np.asarray(OLD.table), 600, seed=0, horizon=40)
 
 @pytest.fixture
 def mapped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Log:
-    monkeypatch.setattr("nacre.log.stores.SMALL_BYTES", 1)
+    monkeypatch.setattr("nacre.logs.storage.stores.SMALL_BYTES", 1)
     write_log(LOG, tmp_path / "log.parquet")
     found = read_log(tmp_path / "log.parquet", cache_dir=tmp_path / "cache")
     assert found.is_mapped

@@ -11,7 +11,7 @@ import pytest
 
 from nacre import examples
 from nacre.errors import InputError
-from nacre.log import read_log, validate_log
+from nacre.logs import read_log, validate_log
 from nacre.policies import MLPPolicy, Policy, Scaling, Signature, TabularPolicy, fingerprint
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "make_example.py"

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from quick_advice import advise_quickly
 
 from nacre import examples
 from nacre.costs import read_cost
 from nacre.errors import InputError
-from nacre.log import Log, read_log
+from nacre.logs import Log, read_log
 from nacre.policies import read_policy
+from tests.support.advice import advise_quickly
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "make_examples.py"
 FOREIGN = ("treatment", "offers", "trolley")

@@ -12,8 +12,7 @@ from nacre.experiments.pages import INTRODUCTION, draw_table, format_markdown, w
 from nacre.experiments.records import record_path, write_record
 from nacre.experiments.summary import HEADER, OLD_HEADER, summarise, tabulate, tabulate_old
 from nacre.experiments.tables import TABLES
-
-from .test_summary import MIXED, TWO
+from tests.experiments.test_summary import MIXED, TWO
 
 ANT, ANT_OPTIMAL, *_ = TABLES["gymnasium"]
 TRAFFIC = TABLES["sumo"][0]

@@ -10,10 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nacre.advice_config import AdviceConfig
-from nacre.decision.gain import Gain
+from nacre.advice.config import AdviceConfig
 from nacre.errors import InputError
-from nacre.evaluation.backup import CriticConfig
 from nacre.experiments.records import (
     SETTINGS,
     is_done,
@@ -23,9 +21,10 @@ from nacre.experiments.records import (
     write_record,
 )
 from nacre.experiments.tables import TABLES, find_row
-from nacre.learning.config import ActorConfig, LearnerConfig
-
-from .samples import CHEAP
+from nacre.inference.gain import Gain
+from nacre.learners.net_actor_critic.config import ActorConfig, LearnerConfig
+from nacre.training.backup import CriticConfig
+from tests.support.experiments import CHEAP
 
 EXAMPLE: dict[str, Any] = dict.fromkeys(SETTINGS, 1) | {"learner": {"hidden": (8, 8)}, "value": 0.1}
 

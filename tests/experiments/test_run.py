@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from quick_advice import VERDICTS, suggest_quick
 
 from nacre import examples
-from nacre.advice_config import AdviceConfig
+from nacre.advice.config import AdviceConfig
+from nacre.cli.progress import PlainLines
 from nacre.errors import InputError
 from nacre.experiments import run, shared
 from nacre.experiments.advised import compare
 from nacre.experiments.records import record_path
 from nacre.experiments.run import check_plan, parse_seeds, plan_groups, run_plan
 from nacre.experiments.tables import TABLES, find_rows
-from nacre.learning.progress import Tick
-from nacre.worlds import collection
-
-from .samples import CHEAP, DEAR, LEARNER, make_plan
+from nacre.simulators import collection
+from nacre.training.progress import Tick
+from tests.support.advice import VERDICTS, suggest_quick
+from tests.support.experiments import CHEAP, DEAR, LEARNER, make_plan
 
 
 @pytest.fixture(autouse=True)
@@ -224,7 +225,7 @@ def test_interrupted_learning_makes_no_record(
 
 
 def test_progress_says_what_it_is_about(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    list(run_plan(make_plan(tmp_path, quiet=False)))
+    list(run_plan(make_plan(tmp_path, open_reporter=functools.partial(PlainLines, interval=30.0))))
     assert "pole-cheap paper seed 4: " in capsys.readouterr().err
 
 

@@ -11,16 +11,15 @@ import numpy as np
 import pytest
 
 from nacre.errors import InputError
-from nacre.evaluation.returns import value_from_returns
-from nacre.evaluation.simulated import simulate_value
+from nacre.estimators.simulation import simulate_value
 from nacre.experiments import shared as module
 from nacre.experiments.shared import TRUTH_SEED, Shared, make_old_policy, share_row
-from nacre.learning.progress import Silent
 from nacre.policies.files import fingerprint, write_policy
 from nacre.policies.policy import MLPPolicy, TabularPolicy
-from nacre.worlds.simulators import World, find_world
-
-from .samples import CHEAP, LEARNER, TRUTH
+from nacre.simulators.registry import World, find_world
+from nacre.training.progress import Silent
+from nacre.training.returns import value_from_returns
+from tests.support.experiments import CHEAP, LEARNER, TRUTH
 
 
 @pytest.fixture(scope="module")

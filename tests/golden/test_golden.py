@@ -16,18 +16,18 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
-from quick_advice import advise_quickly, suggest_quick
 
 from nacre import examples
-from nacre.advice_config import AdviceConfig, Lesson, suggest_config
-from nacre.advisor import advise
+from nacre.advice.config import AdviceConfig, Lesson, suggest_config
+from nacre.advice.pipeline import advise
 from nacre.costs import SwitchingCost, TransportCost, groups
-from nacre.log import Log
+from nacre.logs import Log
 from nacre.policies import Policy, TabularPolicy
 from nacre.policies.policy import MLPPolicy
-from nacre.worlds import FiniteWorld, random_policy, random_world
-from nacre.worlds.collection import collect_log
-from nacre.worlds.simulators import find_world
+from nacre.simulators import FiniteWorld, random_policy, random_world
+from nacre.simulators.collection import collect_log
+from nacre.simulators.registry import find_world
+from tests.support.advice import advise_quickly, suggest_quick
 
 FOLDER = Path(__file__).parent
 VOLATILE = ("config", "versions", "wall_seconds")

@@ -341,7 +341,7 @@ def test_paths_that_are_no_files(tmp_path, make, message):
 def test_other_suffixes_and_giants(tmp_path, written, monkeypatch):
     (problem,) = problems_of(tmp_path / "p.yaml")
     assert "unknown kind of policy file; nacre reads .safetensors" in problem
-    monkeypatch.setattr("nacre.policies.safetensors_file.LARGEST_FILE", 100)
+    monkeypatch.setattr("nacre.policies.formats.safetensors.LARGEST_FILE", 100)
     (problem,) = problems_of(written)
     assert "larger than 2 GiB" in problem
 

@@ -226,7 +226,7 @@ def test_the_predictor_is_a_command(tmp_path):
 
 
 def test_the_predictor_refuses_other_files(tmp_path):
-    from nacre.policies.numpy_predictor import Predictor
+    from nacre.policies.formats.numpy_predictor import Predictor
 
     safetensors.numpy.save_file({"x": np.zeros(1)}, tmp_path / "x.safetensors")
     with pytest.raises(ValueError, match="not a policy file"):

@@ -19,9 +19,8 @@ from nacre.report.case import Case, build_case
 from nacre.report.document import check_decision
 from nacre.report.price_map import find_reach
 from nacre.report.text import format_number
-
-from .conftest import DOCUMENT, EXAMPLE
-from .hostile import STRINGS, poison
+from tests.report.conftest import DOCUMENT, EXAMPLE
+from tests.support.hostile import STRINGS, poison
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 FLAGS = (

@@ -11,8 +11,7 @@ import pytest
 from nacre.errors import InputError
 from nacre.report import read_decision
 from nacre.report.document import check_decision
-
-from .conftest import DOCUMENT, EXAMPLE
+from tests.report.conftest import DOCUMENT, EXAMPLE
 
 
 def test_a_folder_and_its_file_give_the_same() -> None:

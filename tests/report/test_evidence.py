@@ -15,9 +15,8 @@ from nacre.policies import TabularPolicy
 from nacre.report import Evidence, examine_change, read_evidence, write_evidence
 from nacre.report.document import check_decision
 from nacre.report.evidence_charts import draw_evidence
-from nacre.worlds import random_world
-
-from .conftest import DOCUMENT, EXAMPLE
+from nacre.simulators import random_world
+from tests.report.conftest import DOCUMENT, EXAMPLE
 
 FULL = Evidence(
     returns=np.asarray([1.0, 2.0, 4.0]),

@@ -17,9 +17,8 @@ import pytest
 from nacre.errors import InputError
 from nacre.report import Evidence, format_report, read_evidence, write_report
 from nacre.report.text import clean
-
-from .conftest import DOCUMENT, EXAMPLE
-from .hostile import LONG, STRINGS, poison
+from tests.report.conftest import DOCUMENT, EXAMPLE
+from tests.support.hostile import LONG, STRINGS, poison
 
 LARGEST_PAGE = 6_000_000
 VOID = {"meta", "input", "br", "link", "img", "hr"}

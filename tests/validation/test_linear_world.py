@@ -6,13 +6,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from nacre.advice.paper_algorithm import net_actor_critic
 from nacre.costs import TransportCost, groups
-from nacre.decision import net_actor_critic
-from nacre.evaluation.backup import CriticConfig
-from nacre.evaluation.fitted import EvaluationConfig
-from nacre.learning.config import ActorConfig, LearnerConfig
+from nacre.estimators.fitted_q import EvaluationConfig
+from nacre.learners.net_actor_critic.config import ActorConfig, LearnerConfig
 from nacre.policies import MLP, MLPPolicy, Signature
-from nacre.worlds import LinearPolicy, double_integrator
+from nacre.simulators import LinearPolicy, double_integrator
+from nacre.training.backup import CriticConfig
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("linear")]
 

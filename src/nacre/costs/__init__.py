@@ -7,20 +7,8 @@ from nacre.costs.family import SwitchingCost
 from nacre.costs.groups import ActionGroups, Boxes, IndexSets
 from nacre.costs.importance import Rule, RuleImportance, StateImportance, TableImportance
 from nacre.costs.kinds import GeneralTransportCost, GlobalCost, LocalCost, TransportCost
-from nacre.costs.measures import (
-    FiniteStates,
-    LogStates,
-    StateMeasure,
-    UniformBox,
-    WeightedStates,
-)
-from nacre.costs.statewise import (
-    Comparison,
-    Difference,
-    GeneralTransport,
-    StatewiseCost,
-    Transport,
-)
+from nacre.costs.measures import FiniteStates, LogStates, StateMeasure, UniformBox, WeightedStates
+from nacre.costs.statewise import Comparison, Difference, GeneralTransport, StatewiseCost, Transport
 from nacre.costs.toml import build_cost, format_cost, parse_cost, read_cost, write_cost
 
 __all__ = [

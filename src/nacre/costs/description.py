@@ -13,13 +13,7 @@ from nacre.costs.family import SwitchingCost
 from nacre.costs.groups import ActionGroups, Boxes, IndexSets
 from nacre.costs.importance import RuleImportance, TableImportance
 from nacre.costs.kinds import ScaledPositive
-from nacre.costs.measures import (
-    FiniteStates,
-    LogStates,
-    StateMeasure,
-    UniformBox,
-    WeightedStates,
-)
+from nacre.costs.measures import FiniteStates, LogStates, StateMeasure, UniformBox, WeightedStates
 from nacre.costs.statewise import Difference, GeneralTransport, GroundCost, Transport
 
 LARGEST_LIST = 1000

@@ -21,7 +21,7 @@ from nacre.costs.measures import LogStates, StateMeasure, StateSample, read_rows
 from nacre.costs.statewise import Comparison, StatewiseCost
 from nacre.costs.weights import read_price
 from nacre.errors import InputError
-from nacre.log import Log
+from nacre.logs import Log
 from nacre.policies.policy import Policy, describe_space
 
 Link = Literal["identity", "times_states", "positive"] | Callable[[Array], Array]

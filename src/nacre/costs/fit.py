@@ -8,7 +8,7 @@ import gymnasium
 import numpy as np
 
 from nacre.errors import InputError
-from nacre.log import Log
+from nacre.logs import Log
 from nacre.policies.policy import Policy
 
 

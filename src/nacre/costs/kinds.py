@@ -12,13 +12,7 @@ from jaxtyping import Array
 from nacre.costs.family import Importance, Link, SwitchingCost
 from nacre.costs.groups import ActionGroups
 from nacre.costs.measures import FiniteStates, LogStates, StateMeasure
-from nacre.costs.statewise import (
-    Difference,
-    GeneralTransport,
-    GroundCost,
-    Transport,
-    freeze_ground,
-)
+from nacre.costs.statewise import Difference, GeneralTransport, GroundCost, Transport, freeze_ground
 from nacre.costs.weights import Weight, read_price, read_weight
 from nacre.errors import InputError
 

@@ -15,7 +15,7 @@ from nacre.costs.description import describe_cost
 from nacre.costs.family import SwitchingCost
 from nacre.costs.wording import describe_problem
 from nacre.errors import InputError
-from nacre.log.problems import show_path
+from nacre.logs.checks.problems import show_path
 
 LARGEST_FILE = 1_000_000
 

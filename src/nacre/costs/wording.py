@@ -10,7 +10,7 @@ from typing import Any
 from pydantic_core import ErrorDetails
 
 from nacre.costs import forms, tables
-from nacre.log.problems import show
+from nacre.logs.checks.problems import show
 
 Location = tuple[str | int, ...]
 

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 from numpy.typing import NDArray
 
-from nacre.log import Log
+from nacre.logs import Log
 from nacre.policies.policy import Policy
 
 Basis = Literal["data", "model"]

@@ -29,9 +29,9 @@ import numpy as np
 
 from nacre.costs import SwitchingCost, read_cost
 from nacre.errors import InputError
-from nacre.log import Log, read_log
+from nacre.logs import Log, read_log
 from nacre.policies import MLPPolicy, Policy, read_policy
-from nacre.worlds import LinearPolicy, LinearWorld, double_integrator
+from nacre.simulators import LinearPolicy, LinearWorld, double_integrator
 
 TRAFFIC_FILES = ("log.parquet", "old.safetensors", "cost.toml")
 FILES = ("log.parquet", "old.safetensors", "new.safetensors", "cost.toml")

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from nacre.advice import Advice
-from nacre.advice_config import AdviceConfig
-from nacre.advisor import advise
+from nacre.advice.config import AdviceConfig
+from nacre.advice.pipeline import advise
+from nacre.advice.result import Advice
 from nacre.costs.family import SwitchingCost
 from nacre.experiments.shared import Shared, Truth
-from nacre.learning.progress import Reporter
-from nacre.log import Log
+from nacre.logs import Log
+from nacre.training.progress import Reporter
 
 
 def run_advice(

@@ -9,14 +9,7 @@ from typing import Any
 import numpy as np
 
 from nacre.errors import InputError
-from nacre.experiments.summary import (
-    HEADER,
-    OLD_HEADER,
-    Summary,
-    summarise,
-    tabulate,
-    tabulate_old,
-)
+from nacre.experiments.summary import HEADER, OLD_HEADER, Summary, summarise, tabulate, tabulate_old
 from nacre.experiments.tables import TABLES
 
 TITLES = {

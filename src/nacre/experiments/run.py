@@ -4,34 +4,32 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nacre.advice_config import AdviceConfig
+from nacre.advice.config import AdviceConfig
+from nacre.advice.paper_algorithm import Outcome, net_actor_critic
 from nacre.costs import TransportCost, groups
 from nacre.costs.description import describe_cost
 from nacre.costs.family import SwitchingCost
 from nacre.costs.measures import LogStates, UniformBox
-from nacre.decision.algorithm import Outcome, net_actor_critic
-from nacre.engines import map_tasks
 from nacre.errors import InputError
-from nacre.evaluation.fitted import Evaluation
+from nacre.estimators.fitted_q import Evaluation
 from nacre.experiments.advised import compare, run_advice
 from nacre.experiments.records import is_done, record_path, write_record
 from nacre.experiments.shared import Shared, Truth, make_old_policy
 from nacre.experiments.tables import Row
-from nacre.learning.config import LearnerConfig
-from nacre.learning.displays import PlainLines
-from nacre.learning.progress import Reporter, Silent, Tick
-from nacre.log import Log
+from nacre.learners.net_actor_critic.config import LearnerConfig
+from nacre.logs import Log
+from nacre.parallel.local import map_tasks
 from nacre.policies.files import fingerprint
 from nacre.policies.policy import Policy
+from nacre.simulators.registry import World, find_world
+from nacre.training.progress import Reporter, Silent, Tick
 from nacre.versions import find_commit, find_versions
-from nacre.worlds.simulators import World, find_world
 
 CONFIGS: dict[str, Callable[[Row], LearnerConfig | AdviceConfig]] = {
     "paper": lambda row: row.paper.learner,
@@ -55,7 +53,7 @@ class Plan:
         old_policies: Folder of the old policies that are files.
         steps: Transitions of each log; the paper's number if not given.
         truth: How true values are simulated.
-        quiet: Say nothing of epochs.
+        open_reporter: Makes what hears of epochs, in the process that runs them.
     """
 
     rows: tuple[Row, ...]
@@ -65,7 +63,7 @@ class Plan:
     old_policies: Path
     steps: int | None = None
     truth: Truth = dataclasses.field(default_factory=Truth)
-    quiet: bool = False
+    open_reporter: Callable[[], Reporter] = Silent
 
     def __post_init__(self) -> None:
         unknown = [config for config in self.configs if config not in CONFIGS]
@@ -107,7 +105,7 @@ def run_group(group: Group) -> list[Path]:
     world = find_world(group.rows[0].world)
     old_policy = make_old_policy(group.rows[0], world, plan.old_policies, group.seed)
     name = f"{world.name.replace('/', '_')}-{fingerprint(old_policy)[:12]}-{group.seed}"
-    report = _Prefixed(f"{world.name} seed {group.seed}", quiet=plan.quiet)
+    report = _Prefixed(f"{world.name} seed {group.seed}", plan.open_reporter())
     shared = Shared(plan.out / CACHE / name, world, old_policy, group.seed, report)
     log: Log | None = None
     paths = []
@@ -152,7 +150,7 @@ def published_cost(row: Row, world: World, *, n: int = 10_000) -> SwitchingCost:
 def run_record(plan: Plan, row: Row, config: str, shared: Shared, log: Log) -> dict[str, Any]:
     """Evaluate, learn, decide, and compare with the truth."""
     settings = CONFIGS[config](row)
-    report = _Prefixed(f"{row.name} {config} seed {shared.seed}", quiet=plan.quiet)
+    report = _Prefixed(f"{row.name} {config} seed {shared.seed}", plan.open_reporter())
     cost = published_cost(row, shared.world)
     clock = _Clock()
     checkpoint = None
@@ -271,9 +269,9 @@ class _Clock:
 class _Prefixed:
     """Lines of progress that say which record they are about."""
 
-    def __init__(self, prefix: str, *, quiet: bool) -> None:
+    def __init__(self, prefix: str, report: Reporter) -> None:
         self._prefix = prefix
-        self._report: Any = Silent() if quiet else PlainLines(sys.stderr, interval=30.0)
+        self._report = report
 
     def __call__(self, tick: Tick) -> None:
         self._report(dataclasses.replace(tick, stage=f"{self._prefix}: {tick.stage}"))

@@ -15,22 +15,22 @@ from typing import Any
 import jax
 import numpy as np
 
-from nacre.decision.algorithm import evaluate_old
+from nacre.advice.paper_algorithm import evaluate_old
 from nacre.errors import InputError
-from nacre.evaluation.fitted import Evaluation, init_critics
-from nacre.evaluation.returns import value_from_returns
-from nacre.evaluation.simulated import simulate_value
+from nacre.estimators.fitted_q import Evaluation, init_critics
+from nacre.estimators.simulation import simulate_value
 from nacre.experiments.records import read_record, write_record
 from nacre.experiments.tables import RANDOM, Row, find_row
-from nacre.learning.checkpoint import read_checkpoint, write_checkpoint
-from nacre.learning.config import LearnerConfig
-from nacre.learning.progress import Reporter, Silent, count_parts
-from nacre.log import Log, read_log, write_log
+from nacre.learners.net_actor_critic.checkpoint import read_checkpoint, write_checkpoint
+from nacre.learners.net_actor_critic.config import LearnerConfig
+from nacre.logs import Log, read_log, write_log
 from nacre.policies import read_policy
 from nacre.policies.files import fingerprint
 from nacre.policies.policy import MLPPolicy, Policy
-from nacre.worlds.collection import check_policy, collect_log, discard_parts
-from nacre.worlds.simulators import World, find_world
+from nacre.simulators.collection import check_policy, collect_log, discard_parts
+from nacre.simulators.registry import World, find_world
+from nacre.training.progress import Reporter, Silent, count_parts
+from nacre.training.returns import value_from_returns
 
 TRUTH_SEED = 1_000_000
 """Truths are simulated with seeds from here on, which no log is collected with."""

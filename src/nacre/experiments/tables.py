@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nacre.errors import InputError
-from nacre.learning.config import PaperSettings, paper
-from nacre.worlds.simulators import TRAFFIC
+from nacre.learners.net_actor_critic.config import PaperSettings, paper
+from nacre.simulators.registry import TRAFFIC
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,10 @@
 
 from nacre.policies.blackbox import BlackBox
 from nacre.policies.card import Card
-from nacre.policies.cloning import CloneConfig, CloneMatch, clone_policy
+from nacre.policies.cloning.fitting import CloneConfig, CloneMatch, clone_policy
+from nacre.policies.cloning.log_cloning import LogCloneReport, clone_log, find_uncertainty
+from nacre.policies.cloning.opening import find_start, open_policy
+from nacre.policies.cloning.softening import soften
 from nacre.policies.controller import Controller
 from nacre.policies.distributions import (
     ActionDistribution,
@@ -22,13 +25,10 @@ from nacre.policies.files import (
     read_policy_with_provenance,
     write_policy,
 )
-from nacre.policies.log_cloning import LogCloneReport, clone_log, find_uncertainty
+from nacre.policies.formats.rules import RulePolicy
 from nacre.policies.networks import MLP
-from nacre.policies.opening import find_start, open_policy
 from nacre.policies.policy import MLPPolicy, Policy, Scaling, Signature, TabularPolicy
 from nacre.policies.records import Record, RecordedPolicy, record_policy
-from nacre.policies.rules import RulePolicy
-from nacre.policies.softening import soften
 from nacre.policies.writing import write_card, write_predictor
 
 __all__ = [

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Array
 
 from nacre.errors import InputError
-from nacre.log.spaces import space_to_json
+from nacre.logs.schema.spaces import space_to_json
 from nacre.policies.answers import WIDEST_LOG_STD, Answers, find_head, head_outputs
 from nacre.policies.distributions import ActionDistribution
 from nacre.policies.heads import Head, make_distribution

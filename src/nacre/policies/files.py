@@ -15,21 +15,21 @@ import jax
 from jaxtyping import ArrayLike
 
 from nacre.errors import InputError
-from nacre.log import Log
+from nacre.logs import Log
 from nacre.policies.blackbox import BlackBox
-from nacre.policies.callables import wrap_callable
-from nacre.policies.cloning import CloneConfig
-from nacre.policies.columns import read_columns_policy
-from nacre.policies.log_cloning import clone_log
+from nacre.policies.cloning.fitting import CloneConfig
+from nacre.policies.cloning.log_cloning import clone_log
+from nacre.policies.formats.callables import wrap_callable
+from nacre.policies.formats.columns import read_columns_policy
+from nacre.policies.formats.normalization import read_normalization
+from nacre.policies.formats.onnx_model import read_onnx
+from nacre.policies.formats.rules import build_rule
+from nacre.policies.formats.safetensors import fingerprint, read_safetensors
+from nacre.policies.formats.sb3 import StableBaselinesOptions, read_stable_baselines
+from nacre.policies.formats.tensors import describe_error
 from nacre.policies.networks import Activation
-from nacre.policies.normalization import read_normalization
-from nacre.policies.onnx_model import read_onnx
 from nacre.policies.policy import Policy, Signature
 from nacre.policies.records import Record, record_policy
-from nacre.policies.rules import build_rule
-from nacre.policies.safetensors_file import fingerprint, read_safetensors
-from nacre.policies.sb3 import StableBaselinesOptions, read_stable_baselines
-from nacre.policies.tensors import describe_error
 from nacre.policies.writing import write_policy
 
 __all__ = [

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray
 
 from nacre.errors import InputError
-from nacre.log.spaces import SpaceError, canonical_space, space_to_json
+from nacre.logs.schema.spaces import SpaceError, canonical_space, space_to_json
 from nacre.policies.distributions import ActionDistribution, Categorical
 from nacre.policies.heads import (
     DISCRETE_HEADS,

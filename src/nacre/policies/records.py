@@ -18,10 +18,10 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray, UInt
 
 from nacre.errors import InputError
-from nacre.log import Log
+from nacre.logs import Log
 from nacre.policies.answers import WIDEST_LOG_STD
 from nacre.policies.blackbox import BlackBox, as_batch
-from nacre.policies.cloning import CloneConfig, CloneMatch, clone_outputs
+from nacre.policies.cloning.fitting import CloneConfig, CloneMatch, clone_outputs
 from nacre.policies.distributions import ActionDistribution
 from nacre.policies.heads import Head, make_distribution
 from nacre.policies.networks import MLP

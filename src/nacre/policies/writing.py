@@ -11,9 +11,9 @@ from typing import Any
 
 from nacre.errors import InputError
 from nacre.policies.card import Card, format_card
-from nacre.policies.onnx_graph import build_onnx
+from nacre.policies.formats.onnx_graph import build_onnx
+from nacre.policies.formats.safetensors import SUFFIX, describe_policy, dump_safetensors
 from nacre.policies.policy import Policy
-from nacre.policies.safetensors_file import SUFFIX, describe_policy, dump_safetensors
 
 
 def write_policy(
@@ -43,7 +43,7 @@ def write_card(path: str | os.PathLike[str], card: Card) -> None:
 
 def write_predictor(path: str | os.PathLike[str]) -> None:
     """Write a Python file whose `Predictor` acts with policy files; it needs NumPy, not JAX."""
-    source = Path(__file__).with_name("numpy_predictor.py")
+    source = Path(__file__).parent / "formats" / "numpy_predictor.py"
     write_whole(Path(path), source.read_bytes())
 
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from scipy import optimize
 
-from nacre.decision.break_even import LEAST_MASS, Price, reprice
-from nacre.decision.gain import Gain
-from nacre.decision.ruling import Circumstances, reach_verdict
-from nacre.decision.verdict import LARGEST_FACTOR, Judgement
+from nacre.inference.break_even import LEAST_MASS, Price, reprice
+from nacre.inference.gain import Gain
+from nacre.inference.ruling import Circumstances, reach_verdict
+from nacre.inference.verdict import LARGEST_FACTOR, Judgement
 from nacre.report.document import CandidateEntry, Decision, read_number
 from nacre.report.text import clean
 

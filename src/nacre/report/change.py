@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from nacre.costs.family import SwitchingCost
 from nacre.costs.statewise import Comparison, StatewiseCost
-from nacre.log import Log
+from nacre.logs import Log
 from nacre.policies.distributions.interface import DiscreteDistribution
 from nacre.policies.policy import Policy
 

@@ -12,9 +12,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 
-from nacre.decision.verdict import Verdict
 from nacre.errors import InputError
-from nacre.log.problems import show_path
+from nacre.inference.verdict import Verdict
+from nacre.logs.checks.problems import show_path
 
 FORMAT = 1
 FILE_NAME = "decision.json"

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nacre.errors import InputError
-from nacre.log.problems import show_path
+from nacre.logs.checks.problems import show_path
 from nacre.policies.writing import write_whole
 
 FILE_NAME = "evidence.npz"

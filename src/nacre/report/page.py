@@ -18,7 +18,7 @@ import jinja2
 from markupsafe import Markup, escape
 
 from nacre.errors import InputError
-from nacre.log.problems import show_path
+from nacre.logs.checks.problems import show_path
 from nacre.policies.writing import write_whole
 from nacre.report import charts, sentences
 from nacre.report.case import Case, build_case

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from nacre.evaluation.second_opinion import LEAST_EFFECTIVE
+from nacre.estimators.doubly_robust import LEAST_EFFECTIVE
 from nacre.report.case import Case, Limit
 from nacre.report.document import CandidateEntry, Decision, Interval, Value
 from nacre.report.text import clean, format_level, format_number, format_percent, half_width

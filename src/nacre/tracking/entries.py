@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from nacre.advice import Advice
-from nacre.learning.progress import Tick
+from nacre.advice.result import Advice
+from nacre.training.progress import Tick
 
 LONGEST_NAME = 120
 """Of a part of a name; names become those of files in some stores."""

@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from nacre.errors import InputError
-from nacre.log.problems import show_path
+from nacre.logs.checks.problems import show_path
 
 EXPERIMENT = "nacre"
 # The least of the limits of the versions of MLflow from 2.20 on.

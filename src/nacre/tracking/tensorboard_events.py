@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from nacre.errors import InputError
-from nacre.log.problems import show_path
+from nacre.logs.checks.problems import show_path
 
 MOST_RUNS = 100_000
 

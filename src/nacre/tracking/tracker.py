@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from nacre.advice import Advice
-from nacre.learning.progress import Reporter, Tick
+from nacre.advice.result import Advice
 from nacre.tracking.entries import describe_decision, flatten, read_decision, read_tick
 from nacre.tracking.mlflow_run import MlflowRun
 from nacre.tracking.tensorboard_events import TensorBoardRun
+from nacre.training.progress import Reporter, Tick
 
 FILES = ("decision.json", "report.html")
 PARAMETERS = ("config", "cost_model", "seed")

@@ -1,0 +1,1 @@
+"""From a log to advice: configuration, pipeline, result, record."""

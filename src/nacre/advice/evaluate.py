@@ -1,0 +1,204 @@
+"""What a policy is worth, from a log: by its returns where the policy made it, and as fitted."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import ArrayLike
+from numpy.typing import NDArray
+from scipy import special
+
+from nacre.advice.config import suggest_config
+from nacre.advice.result import Estimate, finite
+from nacre.diagnostics.on_policy import Behaviour, examine_behaviour
+from nacre.errors import InputError
+from nacre.estimators.fitted_q import EpochReport, Evaluation, EvaluationConfig, evaluate_policy
+from nacre.logs import Log
+from nacre.policies.files import fingerprint
+from nacre.policies.policy import Policy
+from nacre.training.progress import Reporter, Silent, Tick
+from nacre.training.returns import value_from_returns
+from nacre.versions import find_versions
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked of a log.
+
+    Args:
+        discount: γ.
+        confidence: Probability with which intervals are to hold the value.
+        start: The state or states that episodes start from; the log's own if not given.
+        judges: How the policy is evaluated; what fits the log if not given.
+        seed: Everything random follows from it.
+    """
+
+    discount: float = 0.99
+    confidence: float = 0.95
+    start: ArrayLike | None = None
+    judges: EvaluationConfig | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        problems = []
+        if not 0.0 < self.confidence < 1.0:
+            problems.append(f"confidence = {self.confidence}: must lie between 0 and 1")
+        if not 0.0 <= self.discount < 1.0:
+            problems.append(f"discount = {self.discount}: must lie in [0, 1)")
+        if problems:
+            raise InputError(problems)
+
+
+@dataclass(frozen=True)
+class Valuation:
+    """What a policy is worth by a log.
+
+    Args:
+        fitted: By critics that were fitted to the log (Algorithm 2), each to its own resample of
+            the episodes; the interval is that of their spread.
+        returns: By the returns of the policy's own episodes, where most of the log is that.
+        behaviour: Whose actions the log holds.
+        old: The same of the old policy as fitted, if one was given.
+        difference: How much more the policy is worth than the old one; the same critics judge both.
+        healthy: Whether no critic broke down.
+        notes: What to know beside the numbers.
+        record: Hashes, configuration, seed and versions.
+    """
+
+    fitted: Estimate
+    returns: Estimate | None
+    behaviour: Behaviour
+    old: Estimate | None
+    difference: Estimate | None
+    healthy: bool
+    notes: tuple[str, ...]
+    record: Mapping[str, Any]
+
+    @property
+    def value(self) -> Estimate:
+        """The better of the two: returns where there are some."""
+        return self.fitted if self.returns is None else self.returns
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain data; what is not known is null."""
+        optional = {"returns": self.returns, "old_value": self.old, "difference": self.difference}
+        return {
+            "value": self.value.as_json(),
+            "fitted": self.fitted.as_json(),
+            **{name: one and one.as_json() for name, one in optional.items()},
+            "on_policy": self.behaviour.on_policy,
+            "own_share": finite(self.behaviour.share),
+            "healthy": self.healthy,
+            "notes": list(self.notes),
+            **self.record,
+        }
+
+
+def value_policy(
+    log: Log,
+    policy: Policy,
+    question: Question | None = None,
+    *,
+    old_policy: Policy | None = None,
+    reporter: Reporter | None = None,
+) -> Valuation:
+    """What a policy is worth, and how much more than the old one, by a log.
+
+    Args:
+        log: Of any policy; what it says is surest of the one that made it.
+        policy: The policy.
+        question: Discount, confidence, start.
+        old_policy: One to compare it with.
+        reporter: Hears of every epoch.
+    """
+    began = time.perf_counter()
+    asked = question or Question()
+    judges = asked.judges or suggest_config(log, asked.discount).judges
+    asked = dataclasses.replace(asked, judges=judges)
+    report = reporter or Silent()
+    behaviour = examine_behaviour(log, policy)
+    new = _fit(log, policy, asked, "judging the policy", report)
+    old = None
+    if old_policy is not None:
+        old = _fit(log, old_policy, asked, "judging the old policy", report)
+    notes = [_describe_origin(behaviour)]
+    if asked.start is not None and behaviour.on_policy:
+        notes.append("its returns are those of the log's own starts and say nothing of this one")
+    for one in filter(None, (new, old)):
+        if not one.healthy:
+            notes.append(f"the critics broke down: {one.reason}; do not rely on the fitted value")
+    return Valuation(
+        _summarise(new.per_critic, asked, "fitted"),
+        _read_returns(log, behaviour, asked),
+        behaviour,
+        None if old is None else _summarise(old.per_critic, asked, "fitted"),
+        None if old is None else _summarise(new.per_critic - old.per_critic, asked, "paired"),
+        new.healthy and (old is None or old.healthy),
+        tuple(notes),
+        {
+            "log": {
+                "sha256": log.fingerprint(),
+                "transitions": len(log),
+                "episodes": log.n_episodes,
+            },
+            "policy": {"sha256": fingerprint(policy)},
+            "old_policy": old_policy and {"sha256": fingerprint(old_policy)},
+            "discount": asked.discount,
+            "confidence_level": asked.confidence,
+            "config": dataclasses.asdict(judges),
+            "seed": asked.seed,
+            "versions": find_versions(),
+            "wall_seconds": time.perf_counter() - began,
+        },
+    )
+
+
+def _fit(log: Log, policy: Policy, asked: Question, stage: str, report: Reporter) -> Evaluation:
+    def heard(epoch: EpochReport) -> None:
+        report(Tick(stage, epoch.epoch, epoch.epochs, epoch.steps, epoch.loss, epoch.value))
+
+    return evaluate_policy(
+        policy,
+        log,
+        log.starts if asked.start is None else asked.start,
+        asked.judges or EvaluationConfig(),
+        discount=asked.discount,
+        seed=asked.seed,
+        on_epoch=heard,
+    )
+
+
+def _summarise(members: NDArray[Any], asked: Question, method: str) -> Estimate:
+    """Mean of the members and an interval by their spread, with Student's t."""
+    values = np.asarray(members, np.float64)
+    mean = float(values.mean())
+    if len(values) < 2:
+        return Estimate(mean, -math.inf, math.inf, method)
+    place = float(special.stdtrit(len(values) - 1, (1 + asked.confidence) / 2))
+    half = place * float(np.std(values, ddof=1))
+    return Estimate(mean, mean - half, mean + half, method)
+
+
+def _read_returns(log: Log, behaviour: Behaviour, asked: Question) -> Estimate | None:
+    """From the policy's own episodes; none where they are not most of the log."""
+    if not behaviour.on_policy or asked.start is not None:
+        return None
+    own = log if behaviour.own.all() else log.select(np.flatnonzero(behaviour.own))
+    found = value_from_returns(own, asked.discount, confidence=asked.confidence, seed=asked.seed)
+    return Estimate(found.mean, found.low, found.high, "returns of the log")
+
+
+def _describe_origin(behaviour: Behaviour) -> str:
+    """Whether the log is the policy's own, in words that do not call it the old one."""
+    foreign, n = int((~behaviour.own).sum()), len(behaviour.own)
+    if not behaviour.on_policy:
+        return "the log was not made by this policy: its value is an estimate by critics alone"
+    if foreign:
+        return f"{foreign} of {n} episodes were not made by this policy; its returns leave them out"
+    return "every episode of the log looks like this policy's own"

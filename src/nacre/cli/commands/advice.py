@@ -1,0 +1,205 @@
+"""Commands that advise: advise, demo, report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from nacre.cli.commands.options import (
+    AsJson,
+    CacheDir,
+    Columns,
+    ConfigFile,
+    Discount,
+    Quiet,
+    Seed,
+    Start,
+)
+from nacre.errors import InputError
+
+app = typer.Typer()
+
+REPORT_EXAMPLES = """\b
+Examples:
+  nacre report advice
+  nacre report advice --out page.html
+"""
+DEMO_EXAMPLES = """\b
+Examples:
+  nacre demo
+  nacre demo --out advice --json
+"""
+ADVISE_EXAMPLES = """\b
+Examples:
+  nacre advise --log log.parquet --policy old.safetensors --cost cost.toml --out advice
+  nacre advise --log log.csv --policy clone --cost cost.toml --json
+"""
+
+
+@app.command(short_help="Should the old policy be replaced?", epilog=ADVISE_EXAMPLES)
+def advise(
+    log: Annotated[str, typer.Option("--log", help="Log of the old policy.")],
+    cost_file: Annotated[Path, typer.Option("--cost", help="What switching costs, cost.toml.")],
+    policy: Annotated[
+        str,
+        typer.Option(
+            "--policy", help="Policy in force: a file, or columns or clone to take it from the log."
+        ),
+    ] = "clone",
+    candidate: Annotated[
+        list[Path] | None, typer.Option("--candidate", help="A policy of yours to judge as well.")
+    ] = None,
+    frontier: Annotated[
+        list[float] | None,
+        typer.Option("--frontier", help="Learn too as if the switch cost so many times as much."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder for the page, the record and the policy.")
+    ] = None,
+    confidence: Annotated[
+        float, typer.Option("--confidence", help="Probability that a switch has to gain.")
+    ] = 0.95,
+    rule: Annotated[
+        str, typer.Option("--rule", help="bounds, or paper for its point estimates.")
+    ] = "bounds",
+    discount: Discount = 0.99,
+    start: Start = None,
+    columns: Columns = None,
+    cache_dir: CacheDir = None,
+    tensorboard: Annotated[
+        Path | None, typer.Option("--tensorboard", help="Folder for TensorBoard's curves.")
+    ] = None,
+    mlflow: Annotated[
+        str | None, typer.Option("--mlflow", help="MLflow's folder, sqlite:/// file or address.")
+    ] = None,
+    config_file: ConfigFile = None,
+    as_json: AsJson = False,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Advise whether to replace the old policy: switch, keep, or undecided.
+
+    Learns candidates from a part of the log, judges them by the other part, subtracts the price of
+    the switch. With --quiet the verdict alone is printed.
+    """
+    import dataclasses
+
+    from nacre.advice.config import suggest_config
+    from nacre.advice.pipeline import advise as find_advice
+    from nacre.advice.starts import read_start
+    from nacre.cli.progress import open_reporter
+    from nacre.cli.waiting import read_log_aloud, read_policy_aloud
+    from nacre.costs import describe_cost, read_cost
+    from nacre.learners.scale_noise import Candidate
+    from nacre.policies import find_uncertainty
+    from nacre.tracking import combine_reporters, open_tracking
+
+    price = read_cost(cost_file)
+    data = read_log_aloud(log, columns=columns, cache_dir=cache_dir, quiet=quiet)
+    old, origin = read_policy_aloud(policy, data, seed=seed, quiet=quiet)
+    brought = []
+    for path in candidate or []:
+        proposed, _ = read_policy_aloud(path, data, seed=seed, quiet=quiet)
+        brought.append(Candidate(path.stem, proposed, f"brought as {path.name}"))
+    settings: dict[str, Any] = {"confidence": confidence, "rule": rule}
+    settings["cost_factors"] = (1.0, *(factor for factor in frontier or () if factor != 1.0))
+    config = dataclasses.replace(suggest_config(data, discount), **settings)
+    rows = None if start is None else read_start(start, old.signature)
+    _check_folder(out)
+    with open_reporter(quiet=quiet) as shown, open_tracking(tensorboard, mlflow) as tracker:
+        tracker.start(
+            {"config": config.as_json(), "cost_model": describe_cost(price), "seed": seed}
+        )
+        found = find_advice(
+            data,
+            old,
+            price,
+            rows,
+            config=config,
+            candidates=brought,
+            uncertainty=find_uncertainty(origin),
+            seed=seed,
+            reporter=combine_reporters(shown, tracker.reporter),
+        )
+        if out is not None:
+            found.save(out)
+        tracker.finish(found, out)
+    _present(found, out, as_json=as_json, quiet=quiet)
+
+
+@app.command(short_help="Advice on the bundled traffic log.", epilog=DEMO_EXAMPLES)
+def demo(
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder for the page, the record and the policy.")
+    ] = None,
+    config_file: ConfigFile = None,
+    as_json: AsJson = False,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Advise on the bundled log of an intersection, and say what it shows.
+
+    No simulator is needed. With --quiet the verdict alone is printed.
+    """
+    from nacre import examples
+    from nacre.cli import console
+    from nacre.cli.demo import introduce, run_demo, suggest
+    from nacre.cli.progress import open_reporter
+
+    _check_folder(out)
+    example = examples.load_traffic()
+    if not (quiet or as_json):
+        console.print_text(introduce(example))
+    with open_reporter(quiet=quiet) as reporter:
+        found = run_demo(seed, reporter, example)
+    if out is not None:
+        found.save(out)
+    _present(found, out, as_json=as_json, quiet=quiet)
+    if not (quiet or as_json):
+        typer.echo(suggest())
+
+
+@app.command(short_help="Write the page of an earlier advice again.", epilog=REPORT_EXAMPLES)
+def report(
+    folder: Annotated[Path, typer.Argument(help="The folder that advise wrote.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", help="The page; report.html in the folder if not given.")
+    ] = None,
+    config_file: ConfigFile = None,
+    as_json: AsJson = False,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Write the page of an earlier advice from its decision.json and evidence.npz.
+
+    Nothing is drawn at random: the seed changes nothing.
+    """
+    from nacre.cli import console
+    from nacre.report import read_decision, read_evidence, write_report
+
+    decision, evidence = read_decision(folder), read_evidence(folder)
+    page = write_report(decision, out or folder / "report.html", evidence=evidence)
+    if as_json:
+        console.print_json({"page": str(page)})
+    elif not quiet:
+        typer.echo(str(page))
+
+
+def _check_folder(out: Path | None) -> None:
+    """Before anything is learned: advice can be written there."""
+    if out is not None and out.is_file():
+        raise InputError(f"{out}: is a file; give a folder")
+
+
+def _present(found: Any, out: Path | None, *, as_json: bool, quiet: bool) -> None:
+    """Print the advice."""
+    from nacre.cli import console
+
+    if as_json:
+        console.print_json(found.as_json())
+    elif quiet:
+        typer.echo(found.verdict)
+    else:
+        console.print_advice(found, out)

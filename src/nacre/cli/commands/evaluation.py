@@ -1,0 +1,102 @@
+"""Commands about the value of policies: evaluate."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nacre.cli.commands.options import (
+    AsJson,
+    CacheDir,
+    Columns,
+    ConfigFile,
+    Discount,
+    Quiet,
+    Seed,
+    Start,
+)
+
+if TYPE_CHECKING:
+    from nacre.advice.evaluate import Valuation
+    from nacre.advice.result import Estimate
+
+app = typer.Typer()
+
+EVALUATE_EXAMPLES = """\b
+Examples:
+  nacre evaluate --log log.parquet --policy old.safetensors
+  nacre evaluate --log log.parquet --policy new.safetensors \\
+      --old-policy old.safetensors --json
+"""
+
+
+@app.command(short_help="What a policy is worth, from a log.", epilog=EVALUATE_EXAMPLES)
+def evaluate(
+    log: Annotated[str, typer.Option("--log", help="A log, of this or of another policy.")],
+    policy: Annotated[
+        str,
+        typer.Option("--policy", help="The policy: a file, or columns or clone to take the log's."),
+    ],
+    old_policy: Annotated[
+        str | None, typer.Option("--old-policy", help="One to compare it with, given likewise.")
+    ] = None,
+    start: Start = None,
+    confidence: Annotated[
+        float, typer.Option("--confidence", help="Probability that intervals hold the value.")
+    ] = 0.95,
+    discount: Discount = 0.99,
+    columns: Columns = None,
+    cache_dir: CacheDir = None,
+    config_file: ConfigFile = None,
+    as_json: AsJson = False,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Estimate what a policy is worth from a log of this or of another policy.
+
+    By the returns of the log where the policy made it, and by critics that are fitted to it. With
+    --quiet the value alone is printed. Exit code 1 if the critics broke down.
+    """
+    from nacre.advice.evaluate import Question, value_policy
+    from nacre.advice.starts import read_start
+    from nacre.cli import console
+    from nacre.cli.progress import open_reporter
+    from nacre.cli.waiting import read_log_aloud, read_policy_aloud
+    from nacre.costs.fit import check_log_fits
+
+    data = read_log_aloud(log, columns=columns, cache_dir=cache_dir, quiet=quiet)
+    judged, _ = read_policy_aloud(policy, data, seed=seed, quiet=quiet)
+    check_log_fits(data, judged, policy)
+    old = None
+    if old_policy is not None:
+        old, _ = read_policy_aloud(old_policy, data, seed=seed, quiet=quiet)
+        check_log_fits(data, old, old_policy)
+    rows = None if start is None else read_start(start, judged.signature)
+    asked = Question(discount, confidence, rows, seed=seed)
+    with open_reporter(quiet=quiet) as reporter:
+        found = value_policy(data, judged, asked, old_policy=old, reporter=reporter)
+    if as_json:
+        console.print_json(found.as_json())
+    elif quiet:
+        typer.echo(f"{found.value.mean:.6g}")
+    else:
+        typer.echo("\n".join(_describe(found)))
+    if not found.healthy:
+        raise typer.Exit(1)
+
+
+def _describe(found: Valuation) -> list[str]:
+    estimates = {
+        "by returns": found.returns,
+        "as fitted": found.fitted,
+        "old policy": found.old,
+        "difference": found.difference,
+    }
+    lines = [f"value       {_write(found.value)}  {found.value.method}"]
+    lines += [f"{name:<10}  {_write(one)}" for name, one in estimates.items() if one is not None]
+    return [*lines, *(f"note: {note}" for note in found.notes)]
+
+
+def _write(estimate: Estimate) -> str:
+    return f"{estimate.mean:.4g} [{estimate.low:.4g}, {estimate.high:.4g}]"

@@ -1,0 +1,125 @@
+"""Commands about logs and prices: validate, convert, cost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nacre.cli.commands.options import AsJson, CacheDir, Columns, ConfigFile, Quiet, Seed
+from nacre.errors import InputError
+
+app = typer.Typer()
+
+VALIDATE_EXAMPLES = """\b
+Examples:
+  nacre validate log.parquet
+  nacre validate log.csv --json
+"""
+CONVERT_EXAMPLES = """\b
+Examples:
+  nacre convert export.csv log.parquet --set action=phase --set observation=north,south
+  nacre convert dataset.hdf5 log.parquet
+"""
+COST_EXAMPLES = """\b
+Examples:
+  nacre cost --log log.parquet --policy old.safetensors \\
+      --new-policy new.safetensors --cost cost.toml
+  nacre cost --log log.csv --policy old.safetensors \\
+      --new-policy new.safetensors --cost cost.toml --json
+"""
+
+
+@app.command(short_help="Check a log and name every problem in it.", epilog=VALIDATE_EXAMPLES)
+def validate(
+    file: Annotated[Path, typer.Argument(help="The log, in any form that can be read.")],
+    columns: Columns = None,
+    cache_dir: CacheDir = None,
+    config_file: ConfigFile = None,
+    as_json: AsJson = False,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Check a log and name every problem in it by column, row, value and remedy.
+
+    Exit code 0 and a summary if there is none, else 2 and one line a problem. Nothing is drawn at
+    random here: the seed changes nothing.
+    """
+    from nacre.cli import console
+    from nacre.cli.waiting import read_log_aloud
+    from nacre.logs import validate_log
+
+    try:
+        log = read_log_aloud(file, columns=columns, cache_dir=cache_dir, quiet=quiet)
+    except InputError:
+        if not as_json:
+            raise
+        problems = validate_log(file, columns=columns, cache_dir=cache_dir)
+        console.print_json(console.describe_problems(file, problems))
+        raise typer.Exit(2) from None
+    if as_json:
+        console.print_json(console.describe_log(file, log))
+    elif not quiet:
+        console.print_log(file, log)
+
+
+@app.command(short_help="Read a log in any form, write it in another.", epilog=CONVERT_EXAMPLES)
+def convert(
+    source: Annotated[str, typer.Argument(help="A log: a file, or minari:ID.")],
+    target: Annotated[Path, typer.Argument(help="The new file: .parquet, .csv, .arrow, .npz.")],
+    columns: Columns = None,
+    assignments: Annotated[
+        list[str] | None, typer.Option("--set", help="An entry of that map, such as action=phase.")
+    ] = None,
+    cache_dir: CacheDir = None,
+    config_file: ConfigFile = None,
+    as_json: AsJson = False,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Read a log in any form, check it, and write it in the form of the target's suffix.
+
+    What was recognised and assumed is printed. Nothing is drawn: the seed changes nothing.
+    """
+    from nacre.cli import console
+    from nacre.cli.waiting import open_wait
+    from nacre.logs.convert import convert_log
+
+    with open_wait(f"converting {source}", quiet=quiet, source=source):
+        done = convert_log(
+            source, target, columns=columns, assignments=assignments or (), cache_dir=cache_dir
+        )
+    if as_json:
+        console.print_json(done.as_json())
+    elif not quiet:
+        typer.echo(str(done))
+
+
+@app.command(short_help="Price the switch from one policy to another.", epilog=COST_EXAMPLES)
+def cost(
+    log: Annotated[Path, typer.Option("--log", help="Log of the old policy.")],
+    policy: Annotated[Path, typer.Option("--policy", help="Policy in force, .safetensors.")],
+    new_policy: Annotated[Path, typer.Option("--new-policy", help="Policy proposed.")],
+    cost_file: Annotated[Path, typer.Option("--cost", help="What switching costs, cost.toml.")],
+    config_file: ConfigFile = None,
+    as_json: AsJson = False,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Price the switch from one policy to another over the states of a log.
+
+    With --quiet the total alone is printed.
+    """
+    from nacre.cli import console
+    from nacre.cli.pricing import price_files
+    from nacre.cli.waiting import open_wait
+
+    with open_wait(f"pricing over the states of {log}", quiet=quiet, source=log):
+        priced = price_files(log, policy, new_policy, cost_file, seed=seed)
+    if as_json:
+        console.print_json(priced.as_json())
+    elif quiet:
+        typer.echo(f"{priced.breakdown.total:.6g}")
+    else:
+        console.print_cost(priced.cost, priced.breakdown)

@@ -1,0 +1,278 @@
+"""What the command line prints: tables for people, one JSON document for programs."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.panel import Panel
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table
+
+from nacre.advice.result import Advice
+from nacre.cli.pricing import summarise_states
+from nacre.costs import CostBreakdown, LogStates, SwitchingCost
+from nacre.errors import InputError
+from nacre.experiments.tables import TABLES, Row
+from nacre.logs import Log, Problem
+from nacre.logs.checks.problems import show_path
+from nacre.logs.schema.spaces import space_to_json
+
+WIDEST_MATRIX = 6
+LONGEST_LIST = 12
+
+
+def print_json(document: Mapping[str, Any] | Sequence[Any]) -> None:
+    """Print one JSON document; NaN and infinity have no place in it."""
+    sys.stdout.write(json.dumps(document, indent=2, allow_nan=False) + "\n")
+
+
+def print_figures(figures: Mapping[str, float], *, quiet: bool = False) -> None:
+    """Print named figures, one a line; values alone when quiet."""
+    width = max(len(name) for name in figures)
+    for name, value in figures.items():
+        sys.stdout.write(f"{value:.6g}\n" if quiet else f"{name:<{width}}  {value:.6g}\n")
+
+
+def print_text(text: str) -> None:
+    """Print paragraphs, wrapped to the terminal's width."""
+    _console().print(text)
+
+
+def print_log(path: Path, log: Log) -> None:
+    """Print that a log is in order, and its summary."""
+    lines = [f"{show_path(path)}: no problems found", repr(log)]
+    lines += [f"  note         {note}" for note in _find_notes(log)]
+    _console().print("\n".join(lines), soft_wrap=True)
+
+
+def describe_log(path: Path, log: Log) -> dict[str, Any]:
+    """A valid log as a JSON document."""
+    returns = log.returns()
+    terminated = int(log.terminated[log.offsets[1:] - 1].sum())
+    return {
+        "file": str(path),
+        "valid": True,
+        "problems": [],
+        "sha256": log.fingerprint(),
+        "transitions": log.n_transitions,
+        "episodes": log.n_episodes,
+        "terminated": terminated,
+        "truncated": log.n_episodes - terminated,
+        "observation_space": space_to_json(log.observation_space),
+        "action_space": space_to_json(log.action_space),
+        "returns": {
+            "mean": float(returns.mean()),
+            "low": float(returns.min()),
+            "high": float(returns.max()),
+        },
+        "columns": list(log.columns),
+        "notes": _find_notes(log),
+    }
+
+
+def describe_problems(path: Path, problems: Sequence[Problem]) -> dict[str, Any]:
+    """The problems of a log as a JSON document."""
+    return {
+        "file": str(path),
+        "valid": False,
+        "problems": [
+            {
+                "text": str(problem),
+                "message": problem.message,
+                "remedy": problem.remedy,
+                "column": problem.column,
+                "row": problem.row,
+                "line": problem.line,
+                "value": problem.value,
+            }
+            for problem in problems
+        ],
+    }
+
+
+def print_cost(cost: SwitchingCost, breakdown: CostBreakdown) -> None:
+    """Print a price, its parts, the flows of mass and how the price is spread over states."""
+    console = _console()
+    console.print(f"Switching cost {_with_error(breakdown)}, {_name_states(cost, breakdown)}")
+    console.print(_tabulate_parts(cost, breakdown))
+    names = breakdown.group_names
+    if len(names) <= WIDEST_MATRIX:
+        console.print("Mass by group: rows under the old policy, columns under the new one")
+        console.print(_tabulate_flows(breakdown))
+    else:
+        console.print(f"Mass that changes its group, largest flows of {len(names)} groups")
+        console.print(_tabulate_largest(breakdown))
+    console.print(_describe_spread(cost, breakdown))
+
+
+def _console() -> Console:
+    return Console(highlight=False, markup=False, emoji=False)
+
+
+def _find_notes(log: Log) -> list[str]:
+    notes = log.provenance.get("notes", [])
+    return [str(note) for note in notes] if isinstance(notes, list) else [str(notes)]
+
+
+def _with_error(breakdown: CostBreakdown) -> str:
+    error = f" ± {breakdown.standard_error:.2g}" if breakdown.standard_error else ""
+    return f"{breakdown.total:.4g}{error}"
+
+
+def _name_states(cost: SwitchingCost, breakdown: CostBreakdown) -> str:
+    count = f"{breakdown.n_states:,} {'state' if breakdown.n_states == 1 else 'states'}"
+    if isinstance(cost.state_measure, LogStates):
+        whole = "drawn from" if breakdown.standard_error else "of"
+        return f"averaged over {count} {whole} the log"
+    return f"averaged over {count}"
+
+
+def _tabulate_parts(cost: SwitchingCost, breakdown: CostBreakdown) -> Table:
+    table = _table("", "weight", "mass", "price")
+    table.add_row(
+        "learning (mass that changes its group)",
+        f"{cost.learning_weight:g}",
+        f"{breakdown.learning_mass:.4f}",
+        f"{breakdown.learning:.4g}",
+    )
+    table.add_row(
+        "transaction (mass that stays in it)",
+        f"{cost.transaction_weight:g}",
+        f"{breakdown.transaction_mass:.4f}",
+        f"{breakdown.transaction:.4g}",
+    )
+    link = "" if cost.link == "identity" else " after the link"
+    table.add_row(f"total{link}", "", "", f"{breakdown.total:.4g}")
+    return table
+
+
+def _tabulate_flows(breakdown: CostBreakdown) -> Table:
+    table = _table("", *breakdown.group_names)
+    for name, row in zip(breakdown.group_names, breakdown.flows, strict=True):
+        table.add_row(name, *(f"{mass:.4f}" for mass in row))
+    return table
+
+
+def _tabulate_largest(breakdown: CostBreakdown) -> Table:
+    table = _table("from", "to", "mass")
+    names, flows = breakdown.group_names, breakdown.flows
+    moves = [
+        (flows[i, j], names[i], names[j])
+        for i in range(len(names))
+        for j in range(len(names))
+        if i != j and flows[i, j] > 0
+    ]
+    for mass, source, target in sorted(moves, key=lambda move: -move[0])[:LONGEST_LIST]:
+        table.add_row(source, target, f"{mass:.4f}")
+    return table
+
+
+def _describe_spread(cost: SwitchingCost, breakdown: CostBreakdown) -> str:
+    spread = summarise_states(cost, breakdown)
+    whole_log = isinstance(cost.state_measure, LogStates) and not breakdown.standard_error
+    place = f" (row {spread['dearest']} of the log)" if whole_log else ""
+    text = (
+        f"A state costs {spread['median']:.4g} in the middle, nine of ten at most "
+        f"{spread['ninth_decile']:.4g}, the dearest {spread['highest']:.4g}{place}."
+    )
+    if spread["carry_half"] is None:
+        return text
+    return f"{text} Half of the price falls on {spread['carry_half']:,} states."
+
+
+def _table(*headings: str) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    for i, heading in enumerate(headings):
+        table.add_column(heading, justify="left" if i == 0 else "right", overflow="fold")
+    return table
+
+
+def print_results(
+    rows: Sequence[Row], out: Path, docs: Path | None, *, as_json: bool, quiet: bool
+) -> None:
+    """Print rows of one of the paper's tables from their records; write the page of all results."""
+    from nacre.experiments.pages import write_page
+    from nacre.experiments.summary import format_text, summarise
+
+    table = rows[0].table
+    summaries = [summary for summary in summarise(table, out) if summary.row in rows]
+    if not summaries:
+        names = ", ".join(row.name for row in rows)
+        which = "" if len(rows) == len(TABLES[table]) else f" of {names}"
+        raise InputError(
+            f"{out / table}: no records{which} there; run nacre reproduce {table} first"
+        )
+    if docs is None and Path("docs").is_dir():
+        docs = Path("docs")
+    written = [] if docs is None else write_page(out, docs)
+    if as_json:
+        print_json([summary.as_json() for summary in summaries])
+        return
+    sys.stdout.write(f"{format_text(summaries)}\n")
+    if not quiet:
+        sys.stderr.writelines(f"written: {path}\n" for path in written)
+
+
+@contextlib.contextmanager
+def open_counter(label: str, total: int, *, quiet: bool) -> Iterator[Callable[[int], None]]:
+    """A bar on standard error that counts to a total; nothing when quiet or not on a terminal."""
+    console = Console(stderr=True)
+    if quiet or not console.is_terminal:
+        yield lambda n: None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, TimeRemainingColumn(), console=console) as progress:
+        task = progress.add_task(label, total=total)
+        yield lambda n: progress.advance(task, n)
+
+
+def print_advice(advice: Advice, out: Path | None) -> None:
+    """Print the verdict and what it rests on."""
+    gain, old, new = advice.net_gain, advice.old_value, advice.chosen.value
+    cost = advice.chosen.cost
+    turning = advice.chosen.break_even
+    lines = [
+        f"{advice.verdict.upper()}  (confidence {advice.confidence:.1%})",
+        advice.judgement.reason,
+        "",
+        f"net gain   {_with_interval(gain)}",
+        f"old value  {_with_interval(old)}  {old.method}",
+        f"new value  {_with_interval(new)}  candidate {advice.chosen.candidate.name}",
+        f"cost       {cost.total:.4g} = learning {cost.learning:.4g} + transaction "
+        f"{cost.transaction:.4g}",
+        f"turns at   {_turning(turning)}",
+    ]
+    console = _console()
+    console.print(Panel("\n".join(lines), title="nacre", expand=False), markup=False)
+    for note in (*advice.notes, *advice.chosen.notes):
+        console.print(f"note: {note}", markup=False)
+    if out is not None:
+        console.print(f"the page: {out / 'report.html'}", markup=False)
+
+
+def _with_interval(estimate: Any) -> str:
+    return f"{estimate.mean:.4g} [{estimate.low:.4g}, {estimate.high:.4g}]"
+
+
+def _turning(turning: Any) -> str:
+    parts = [
+        f"{name} weight {weight:.4g}"
+        for name, weight in (
+            ("learning", turning.learning_weight),
+            ("transaction", turning.transaction_weight),
+        )
+        if weight is not None
+    ]
+    return " or ".join(parts) if parts else "no price: nothing is moved"

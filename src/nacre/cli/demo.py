@@ -1,0 +1,55 @@
+"""The demonstration: advice on the bundled log of an intersection."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from nacre import examples
+from nacre.advice.config import AdviceConfig, suggest_config
+from nacre.advice.pipeline import advise
+from nacre.advice.result import Advice
+from nacre.examples import TrafficExample
+from nacre.training.progress import Reporter
+
+DISCOUNT = 0.99
+
+
+def demo_config(example: TrafficExample) -> AdviceConfig:
+    """What a log of this size calls for, with one learned candidate: it has to be quick."""
+    config = suggest_config(example.log, DISCOUNT)
+    return dataclasses.replace(config, behaviour_weights=config.behaviour_weights[:1])
+
+
+def introduce(example: TrafficExample) -> str:
+    """What the example is about."""
+    log = example.log
+    return (
+        "One intersection, two roads. Every five seconds a controller decides which road gets "
+        f"green; its log holds {log.n_transitions:,} decisions in {log.n_episodes:,} episodes. The "
+        "reward is the mean speed of the vehicles near. Could another controller do better, and "
+        "would it pay after the price of switching?\n"
+    )
+
+
+def run_demo(
+    seed: int, reporter: Reporter | None = None, example: TrafficExample | None = None
+) -> Advice:
+    """Advice on the bundled traffic log."""
+    example = example or examples.load_traffic()
+    return advise(
+        example.log,
+        example.old_policy,
+        example.cost,
+        config=demo_config(example),
+        seed=seed,
+        reporter=reporter,
+    )
+
+
+def suggest() -> str:
+    """A command to try next, on lines of its own."""
+    return (
+        "To advise at prices of your own, edit a copy of cost.toml:\n"
+        f"  cd {examples.find_directory('traffic')}\n"
+        "  nacre advise --log log.parquet --policy old.safetensors --cost cost.toml --out advice"
+    )

@@ -1,0 +1,106 @@
+"""From files to the price of a switch."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from nacre.costs import CostBreakdown, SwitchingCost, describe_cost, read_cost
+from nacre.costs.fit import check_log_fits
+from nacre.errors import InputError
+from nacre.logs import Log, read_log
+from nacre.logs.checks.problems import show_path
+from nacre.policies import Policy, fingerprint, read_policy
+from nacre.versions import find_versions
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Pricing:
+    """A priced switch with everything it was made from."""
+
+    log: Log
+    old_policy: Policy
+    new_policy: Policy
+    cost: SwitchingCost
+    breakdown: CostBreakdown
+    seed: int
+    wall_seconds: float
+
+    def as_json(self) -> dict[str, Any]:
+        """The record of the pricing: its result, its inputs by SHA-256, configuration, versions."""
+        return {
+            "cost": self.breakdown.as_json(),
+            "per_state": summarise_states(self.cost, self.breakdown),
+            "log": {
+                "sha256": self.log.fingerprint(),
+                "transitions": self.log.n_transitions,
+                "episodes": self.log.n_episodes,
+            },
+            "policy": {"sha256": fingerprint(self.old_policy)},
+            "new_policy": {"sha256": fingerprint(self.new_policy)},
+            "config": {"cost": describe_cost(self.cost)},
+            "seed": self.seed,
+            "versions": find_versions(),
+            "wall_seconds": self.wall_seconds,
+        }
+
+
+def price_files(log: Path, policy: Path, new_policy: Path, cost: Path, *, seed: int) -> Pricing:
+    """Read log, policies and cost, check that they fit together and price the switch.
+
+    Raises:
+        InputError: With the problems of all files.
+    """
+    started = time.perf_counter()
+    problems: list[str] = []
+
+    def attempt(step: Callable[..., T], *arguments: object) -> T | None:
+        try:
+            return step(*arguments)
+        except InputError as error:
+            problems.extend(error.problems)
+            return None
+
+    the_cost = attempt(read_cost, cost)
+    old, new = attempt(read_policy, policy), attempt(read_policy, new_policy)
+    the_log = attempt(read_log, log)
+    if not problems:
+        attempt(check_log_fits, the_log, old, show_path(policy))
+        attempt(check_log_fits, the_log, new, show_path(new_policy))
+    if problems or the_cost is None or old is None or new is None or the_log is None:
+        raise InputError(problems)
+    try:
+        breakdown = the_cost.evaluate(old, new, the_log, seed=seed)
+    except InputError as error:
+        # Log and policies fit together: what is wrong now is what the cost asks of them.
+        raise InputError([f"{show_path(cost)}: {text}" for text in error.problems]) from None
+    seconds = time.perf_counter() - started
+    return Pricing(the_log, old, new, the_cost, breakdown, seed, seconds)
+
+
+def summarise_states(cost: SwitchingCost, breakdown: CostBreakdown) -> dict[str, Any]:
+    """How the price is spread over the states, before the link.
+
+    `dearest` is the position of the state with the highest cost: a row of the log where the cost
+    averages over all of it. `carry_half` is the smallest number of states on which half of the
+    price falls; it is absent where states have different weights.
+    """
+    costs = breakdown.per_state
+    summary: dict[str, Any] = {
+        "median": float(np.median(costs)),
+        "ninth_decile": float(np.quantile(costs, 0.9)),
+        "highest": float(costs.max()),
+        "dearest": int(costs.argmax()),
+        "carry_half": None,
+    }
+    if getattr(cost.state_measure, "weights", None) is None and costs.sum() > 0:
+        reached = np.cumsum(np.sort(costs)[::-1])
+        summary["carry_half"] = int(np.searchsorted(reached, 0.5 * reached[-1])) + 1
+    return summary

@@ -1,0 +1,213 @@
+"""Progress for people: a live line on a terminal, plain lines elsewhere, or nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TextIO
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, TextColumn
+from rich.text import Text
+
+from nacre.training.progress import Reporter, Silent, Tick
+
+Clock = Callable[[], float]
+
+
+class PlainLines:
+    """A line an epoch, for logs of batch systems; at most one every `interval` seconds."""
+
+    def __init__(
+        self,
+        stream: TextIO | None = None,
+        interval: float = 2.0,
+        clock: Clock = time.monotonic,
+    ) -> None:
+        self._stream = sys.stderr if stream is None else stream
+        self._interval = interval
+        self._clock = clock
+        self._rates = _Rates(clock)
+        self._began = clock()
+        self._last = -float("inf")
+
+    def __call__(self, tick: Tick) -> None:
+        """Print the epoch unless one was printed just before; the last of a stage always is."""
+        if tick.epoch < 0:
+            return
+        speed = self._rates.update(tick)
+        now = self._clock()
+        if now - self._last < self._interval and tick.epoch + 1 < tick.epochs:
+            return
+        self._last = now
+        counted = "epoch " if tick.learns else ""
+        texts = [f"{tick.stage}: {counted}{tick.epoch + 1}/{tick.epochs}", *_describe(tick, speed)]
+        if speed is not None:
+            texts.append(f"{speed.seconds_left:.0f} s left")
+        if tick.share:
+            left = _extrapolate(now - self._began, tick.share)
+            texts.append(f"{tick.share:.0%} of all, about {left:.0f} s left")
+        print(", ".join(texts), file=self._stream, flush=True)
+
+
+class LiveBar:
+    """Bars that are redrawn in place, one for each stage; use as a context manager.
+
+    Where it is known how much of the whole run is done, the first bar shows that, with the time
+    left for everything.
+    """
+
+    def __init__(self, console: Console | None = None, clock: Clock = time.monotonic) -> None:
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.fields[done]}"),
+            TextColumn("{task.fields[text]}"),
+            _TimeLeft(clock),
+            console=Console(stderr=True) if console is None else console,
+            get_time=clock,
+        )
+        self._clock = clock
+        self._began = self._heard = clock()
+        self._rates = _Rates(clock)
+        self._tasks: dict[str, TaskID] = {}
+        self._whole: TaskID | None = None
+        self._pause: TaskID | None = None
+
+    def __enter__(self) -> LiveBar:
+        self._progress.start()
+        self._begin_pause()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end_pause()
+        self._progress.stop()
+
+    def _add(self, name: str, total: float | None) -> TaskID:
+        return self._progress.add_task(name, total=total, done="", text="", ends=None)
+
+    def _begin_pause(self) -> None:
+        """A sign of life while the next stage is got ready: logs are read, loops compiled."""
+        self._pause = self._add("preparing", None)
+
+    def _end_pause(self) -> None:
+        if self._pause is not None:
+            self._progress.remove_task(self._pause)
+            self._pause = None
+
+    def __call__(self, tick: Tick) -> None:
+        """Move the bars of the stage and of the whole."""
+        speed = None if tick.epoch < 0 else self._rates.update(tick)
+        self._end_pause()
+        now = self._clock()
+        if tick.share:
+            if self._whole is None:
+                self._whole = self._add("everything", 1.0)
+            ends = now + _extrapolate(now - self._began, tick.share)
+            self._progress.update(
+                self._whole, completed=tick.share, done=f"{tick.share:.0%}", ends=ends
+            )
+        if tick.stage not in self._tasks:
+            self._tasks[tick.stage] = self._add(tick.stage, tick.epochs)
+        done = tick.epoch + 1
+        # All that is known after the first epoch is how long that took, with compilation.
+        first_left = (now - self._heard) * (tick.epochs - done)
+        self._progress.update(
+            self._tasks[tick.stage],
+            completed=done,
+            done=f"{done}/{tick.epochs}",
+            text="  ".join(_describe(tick, speed)),
+            ends=None if done == 0 else now + (speed.seconds_left if speed else first_left),
+        )
+        self._heard = now
+        if done == tick.epochs and self._whole is None:
+            self._begin_pause()
+
+
+class _TimeLeft(ProgressColumn):
+    """Counts down to the time at which a task should end, and shows nothing where none is known."""
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__()
+        self._clock = clock
+
+    def render(self, task: Task) -> Text:
+        ends = task.fields["ends"]
+        if ends is None or task.finished:
+            return Text("")
+        minutes, seconds = divmod(max(1, math.ceil(ends - self._clock())), 60)
+        hours, minutes = divmod(minutes, 60)
+        return Text(f"{hours}:{minutes:02d}:{seconds:02d} left", style="progress.remaining")
+
+
+@contextlib.contextmanager
+def open_reporter(*, quiet: bool = False, stream: TextIO | None = None) -> Iterator[Reporter]:
+    """A live bar on a terminal, plain lines elsewhere, nothing when quiet.
+
+    Args:
+        quiet: Say nothing.
+        stream: Where to; stderr if not given, for stdout is for results.
+    """
+    stream = sys.stderr if stream is None else stream
+    if quiet:
+        yield Silent()
+    elif stream.isatty():
+        with LiveBar(Console(file=stream)) as bar:
+            yield bar
+    else:
+        yield PlainLines(stream)
+
+
+@dataclass(frozen=True)
+class _Speed:
+    updates_per_second: float
+    seconds_left: float
+
+
+def _describe(tick: Tick, speed: _Speed | None) -> list[str]:
+    """What there is to be said of the numbers of an epoch."""
+    numbers = {"loss": tick.loss, "estimate": tick.estimate}
+    texts = [f"{name} {number:.4g}" for name, number in numbers.items() if number is not None]
+    if speed is not None and tick.learns:
+        texts.append(f"{speed.updates_per_second:.0f} updates/s")
+    return texts
+
+
+def _extrapolate(elapsed: float, share: float) -> float:
+    """Seconds left, if the rest goes on as what is done did."""
+    return elapsed * (1.0 - share) / share
+
+
+@dataclass
+class _Pace:
+    """The first epoch heard of a stage and what has been done since."""
+
+    began: float
+    first: int
+    latest: int
+    steps: int = 0
+
+
+class _Rates:
+    """Updates a second and seconds left of each stage."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._paces: dict[str, _Pace] = {}
+
+    def update(self, tick: Tick) -> _Speed | None:
+        """The speed after this epoch; not known after the first, which includes compilation."""
+        now = self._clock()
+        pace = self._paces.get(tick.stage)
+        if pace is None or tick.epoch <= pace.latest:
+            self._paces[tick.stage] = _Pace(now, tick.epoch, tick.epoch)
+            return None
+        pace.latest = tick.epoch
+        pace.steps += tick.steps
+        elapsed = max(now - pace.began, 1e-9)
+        per_epoch = elapsed / (tick.epoch - pace.first)
+        return _Speed(pace.steps / elapsed, per_epoch * (tick.epochs - tick.epoch - 1))

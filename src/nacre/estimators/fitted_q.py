@@ -1,0 +1,289 @@
+"""Offline evaluation of any policy by fitted Q-evaluation (Algorithm 2)."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import equinox as eqx
+import gymnasium
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray
+
+from nacre.errors import InputError
+from nacre.estimators.fitted_q_config import EvaluationConfig as EvaluationConfig
+from nacre.estimators.fitted_q_epochs import open_epochs
+from nacre.estimators.fitted_q_epochs import run_evaluation_epoch as run_evaluation_epoch
+from nacre.logs import Log
+from nacre.policies.distributions import ActionDistribution
+from nacre.policies.policy import Policy, Signature, ask, describe_space
+from nacre.training.backup import CriticState
+from nacre.training.critics import Combine, Critics
+from nacre.training.noise import draw_uniforms
+from nacre.training.preparation import begin_critics
+from nacre.training.preparation import draw_resampling as draw_resampling
+from nacre.training.preparation import init_critics as init_critics
+from nacre.training.preparation import largest_believable as largest_believable
+from nacre.training.preparation import prefit as prefit
+from nacre.training.transitions import MappedTransitions, Transitions, open_transitions
+
+
+@dataclass(frozen=True)
+class EpochReport:
+    """One epoch of evaluation, for progress displays."""
+
+    epoch: int
+    epochs: int
+    loss: float
+    value: float
+    steps: int
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What a policy is worth at the start, by fitted Q-evaluation.
+
+    `curve[e]` is the combined and `member_curves[e]` each critic's estimate after epoch e,
+    `losses[e]` the mean loss in it. `healthy` is False when the critics broke down; the value is
+    then that of the last good ones, `reason` says when it happened, and nothing that follows may
+    lead to a switch.
+    """
+
+    value: float
+    per_critic: np.ndarray
+    curve: np.ndarray
+    member_curves: np.ndarray
+    losses: np.ndarray
+    settled: bool
+    healthy: bool
+    reason: str
+    critics: Critics
+
+    def __repr__(self) -> str:
+        state = "settled" if self.settled else "not settled"
+        return f"Evaluation(value={self.value:.6g}, {state}, {self.reason})"
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """What an evaluation begins with, whichever policy it is of: the log's rows, and critics.
+
+    `fresh` critics have seen nothing, `fitted` ones the log's returns.
+    """
+
+    transitions: Transitions | MappedTransitions
+    fresh: CriticState
+    fitted: CriticState
+    largest: float
+
+
+def prepare_evaluation(
+    log: Log, signature: Signature, config: EvaluationConfig, *, discount: float, seed: int = 0
+) -> Preparation:
+    """Read the log and fit the critics to its returns, once for many policies of these spaces."""
+    check_spaces(log, signature)
+    if not 0.0 <= discount < 1.0:
+        raise InputError(f"discount = {discount}: must lie in [0, 1)")
+    init_key, prefit_key, _, _ = jax.random.split(jax.random.key(seed), 4)
+    resampling = None
+    if config.bootstrap:
+        resampling = draw_resampling(log.n_episodes, config.critics.n_critics, seed)
+    transitions = open_transitions(log, discount=discount, resampling=resampling)
+    keys, n_steps = (init_key, prefit_key), config.prefit_steps
+    fresh, fitted = begin_critics(
+        config.critics, log, transitions, signature, discount, keys, n_steps
+    )
+    return Preparation(transitions, fresh, fitted, largest_believable(log, discount))
+
+
+def evaluate_policy(
+    policy: Policy,
+    log: Log,
+    start: ArrayLike,
+    config: EvaluationConfig,
+    *,
+    discount: float,
+    seed: int = 0,
+    prepared: Preparation | None = None,
+    on_epoch: Callable[[EpochReport], None] | None = None,
+) -> Evaluation:
+    """Estimate V^π at the start from a log of any policy (Algorithm 2, without the cost).
+
+    The same seed gives the same initial networks, mini-batches and noise to every policy, so that
+    differences between policies carry less noise than either value. `prepared` by the same log,
+    configuration and seed, several evaluations share what does not depend on the policy.
+    """
+    if prepared is None:
+        prepared = prepare_evaluation(log, policy.signature, config, discount=discount, seed=seed)
+    _, _, epoch_key, read_key = jax.random.split(jax.random.key(seed), 4)
+    start = as_rows(start, policy.signature)
+    transitions, largest = prepared.transitions, prepared.largest
+    fresh, state = prepared.fresh, prepared.fitted
+
+    def read(state: CriticState) -> Reading:
+        critics = state.target if config.averaged else state.online
+        combined, each = read_values(config, critics, policy, start, read_key)
+        return Reading(critics, float(combined), np.asarray(each))
+
+    asked: Policy | None = policy
+    if config.asked_once and isinstance(transitions, Transitions):
+        transitions, asked = transitions.ask(policy), None
+    last, broken = read(state), ""
+    if config.prefit_steps and not last.is_believable(largest):
+        last, broken = read(fresh), "diverged in the fit to the log's returns; kept fresh critics"
+    curve, member_curves, losses = [], [], []
+    with open_epochs(config, transitions, asked, discount, largest, epoch_key) as run:
+        for epoch in range(0 if broken else config.epochs):
+            state, info, steps, ok = run(state, epoch)
+            reading = read(state)
+            if not (bool(ok) and reading.is_believable(largest)):
+                broken = f"diverged in epoch {epoch} at step {int(steps)}; kept the epoch before"
+                break
+            last = reading
+            curve.append(last.value)
+            member_curves.append(last.per_critic)
+            losses.append(float(info.loss))
+            if on_epoch is not None:
+                on_epoch(EpochReport(epoch, config.epochs, losses[-1], curve[-1], int(steps)))
+    return Evaluation(
+        last.value,
+        last.per_critic,
+        np.asarray(curve),
+        np.asarray(member_curves).reshape(len(curve), config.critics.n_critics),
+        np.asarray(losses),
+        not broken and has_settled(np.asarray(curve), config.settled_tolerance),
+        not broken,
+        broken or "all epochs done",
+        last.critics,
+    )
+
+
+def steady(evaluation: Evaluation, n_epochs: int) -> Evaluation:
+    """The same, but every critic says the mean of what it said after each of its last epochs.
+
+    Most of what critics of one log differ by at the end is the noise of their last few hundred
+    updates. The critics themselves stay those of the last epoch.
+    """
+    curves = evaluation.member_curves[-n_epochs:]
+    if not len(curves):
+        return evaluation
+    return dataclasses.replace(
+        evaluation,
+        value=float(np.mean(evaluation.curve[-n_epochs:])),
+        per_critic=np.mean(curves, axis=0),
+    )
+
+
+def join_evaluations(first: Evaluation, second: Evaluation) -> Evaluation:
+    """Two ensembles that evaluated the same policy on the same log, as one; all members alike."""
+    members = np.concatenate([first.per_critic, second.per_critic])
+    share = len(first.per_critic) / len(members)
+    n = min(len(first.curve), len(second.curve))
+    curves = np.concatenate([first.member_curves[:n], second.member_curves[:n]], axis=1)
+    broken = second if first.healthy else first
+    return Evaluation(
+        float(np.mean(members)),
+        members,
+        curves.mean(axis=1),
+        curves,
+        share * first.losses[:n] + (1.0 - share) * second.losses[:n],
+        first.settled and second.settled,
+        first.healthy and second.healthy,
+        broken.reason,
+        first.critics.join(second.critics),
+    )
+
+
+class Reading(NamedTuple):
+    """What critics say of a policy at the start."""
+
+    critics: Critics
+    value: float
+    per_critic: np.ndarray
+
+    def is_believable(self, largest: float) -> bool:
+        """Whether every member is finite and its value no larger than this."""
+        leaves = jax.tree.leaves(eqx.filter(self.critics, eqx.is_inexact_array))
+        finite = all(np.all(np.isfinite(np.asarray(leaf))) for leaf in leaves)
+        return bool(finite and np.all(np.abs(self.per_critic) <= largest))
+
+
+def check_spaces(log: Log, signature: Signature) -> None:
+    """Raise `InputError` unless a policy with these spaces can act on the log's."""
+    problems = []
+    for name in ("observation_space", "action_space"):
+        ours, theirs = getattr(log, name), getattr(signature, name)
+        fits = type(ours) is type(theirs) and ours.shape == theirs.shape
+        if fits and isinstance(ours, gymnasium.spaces.Discrete):
+            fits = ours.n <= theirs.n
+        if not fits:
+            problems.append(
+                f"{name.replace('_', ' ')}: the log has {describe_space(ours)}, the policy "
+                f"{describe_space(theirs)}; give a log of the world that the policy acts in"
+            )
+    if problems:
+        raise InputError(problems)
+
+
+def as_rows(start: ArrayLike, signature: Signature) -> Array:
+    """Start state or states as a batch of rows, checked against the observation space."""
+    space = signature.observation_space
+    rows = np.asarray(start)
+    wanted = len(space.shape or ())
+    if rows.ndim == wanted:
+        rows = rows[None]
+    fits = rows.ndim == wanted + 1 and rows.shape[1:] == space.shape and len(rows) > 0
+    if not fits or rows.dtype.kind not in "iuf":
+        raise InputError(
+            f"start of shape {np.shape(start)} and type {rows.dtype} does not fit the observation "
+            f"space {describe_space(space)}: give one state or a batch of them"
+        )
+    if not np.all(np.isfinite(rows)):
+        raise InputError("start holds NaN or infinity; give finite states")
+    if isinstance(space, gymnasium.spaces.Discrete):
+        wrong = rows[(rows != np.floor(rows)) | (rows < 0) | (rows >= space.n)]
+        if len(wrong):
+            raise InputError(f"start: {wrong[0]} is not one of the states 0..{space.n - 1}")
+        return jnp.asarray(rows, int)
+    return jnp.asarray(rows, float)
+
+
+def read_values(
+    config: EvaluationConfig, critics: Critics, policy: Policy, start: Array, key: PRNGKeyArray
+) -> tuple[Float[Array, ""], Float[Array, " members"]]:
+    """E_{a ~ π(·|s₀)} of the combined Q and of each member's, averaged over the start states."""
+    n = max(1, config.n_actions // start.shape[0])
+    return _read_values(n, config.combine, critics, ask(policy, start), start, key)
+
+
+@eqx.filter_jit
+def _read_values(
+    n: int,
+    combine: Combine,
+    critics: Critics,
+    distribution: ActionDistribution,
+    start: Array,
+    key: PRNGKeyArray,
+) -> tuple[Float[Array, ""], Float[Array, " members"]]:
+    """Of configuration and policy no more than what counts, so that it is compiled once."""
+    uniforms = draw_uniforms(key, n, start.shape[0], distribution.noise_size, "quasi")
+    combined = critics.expectation(start, distribution, uniforms, combine)
+    each = critics.expectation(start, distribution, uniforms, None)
+    return jnp.mean(combined), jnp.mean(each, axis=-1)
+
+
+def has_settled(curve: np.ndarray, tolerance: float) -> bool:
+    """Whether the last two fifths of a curve moved little, against its range and its size.
+
+    The movement is the difference of the means of the last and the last but one fifth; fewer than
+    five epochs never settle.
+    """
+    fifth = len(curve) // 5
+    if fifth < 1:
+        return False
+    moved = abs(curve[-fifth:].mean() - curve[-2 * fifth : -fifth].mean())
+    return bool(moved <= tolerance * (np.ptp(curve) + abs(curve[-fifth:].mean())))

@@ -1,1 +1,0 @@
-"""What a policy is worth."""

@@ -1,0 +1,37 @@
+"""Finding a better policy."""
+
+from nacre.learners.net_actor_critic.config import (
+    ActorConfig,
+    LearnerConfig,
+    PaperSettings,
+    default,
+    paper,
+)
+from nacre.learners.net_actor_critic.occupancy import OccupancyConfig
+from nacre.learners.net_actor_critic.run import EpochRecord, Learned, learn
+from nacre.learners.net_actor_critic.stopping import (
+    Plateau,
+    StoppingRule,
+    find_plateau,
+    reason_to_stop,
+)
+from nacre.training.progress import Reporter, Silent, Tick
+
+__all__ = [
+    "ActorConfig",
+    "EpochRecord",
+    "Learned",
+    "LearnerConfig",
+    "OccupancyConfig",
+    "PaperSettings",
+    "Plateau",
+    "Reporter",
+    "Silent",
+    "StoppingRule",
+    "Tick",
+    "default",
+    "find_plateau",
+    "learn",
+    "paper",
+    "reason_to_stop",
+]

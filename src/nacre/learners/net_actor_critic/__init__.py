@@ -1,0 +1,1 @@
+"""Net Actor-Critic, the learner of the paper."""

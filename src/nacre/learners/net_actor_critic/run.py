@@ -1,0 +1,321 @@
+"""Learning a new policy, epoch by epoch: stopping, guards, interruption, resumption."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, ArrayLike
+
+from nacre.costs.description import describe_cost
+from nacre.costs.family import SwitchingCost
+from nacre.costs.fit import check_log_fits
+from nacre.errors import InputError
+from nacre.estimators.fitted_q import as_rows
+from nacre.learners.net_actor_critic.checkpoint import read_checkpoint, write_checkpoint
+from nacre.learners.net_actor_critic.config import LearnerConfig
+from nacre.learners.net_actor_critic.epochs import open_epochs
+from nacre.learners.net_actor_critic.objective import SwitchingProblem
+from nacre.learners.net_actor_critic.step import State, init_state
+from nacre.learners.net_actor_critic.stopping import Plateau, find_plateau, reason_to_stop
+from nacre.logs import Log
+from nacre.policies.blackbox import BlackBox
+from nacre.policies.cloning import opening
+from nacre.policies.cloning.fitting import clone_policy
+from nacre.policies.files import fingerprint
+from nacre.policies.formats.rules import RulePolicy
+from nacre.policies.policy import MLPPolicy, Policy, TabularPolicy
+from nacre.policies.records import RecordedPolicy
+from nacre.training.critics import Critics
+from nacre.training.preparation import begin_critics, fit_scaling, largest_believable
+from nacre.training.progress import Reporter, Silent, Tick
+from nacre.training.transitions import Transitions, open_transitions
+
+CLONED_ROWS = 50_000
+"""Rows of the log that a clone or a softened policy is fitted to at most."""
+LEAST_LOGIT = -20.0
+"""Actions that a table forbids restart at this log probability: zero could never be left again."""
+
+
+@dataclass(frozen=True)
+class EpochRecord:
+    """Averages over one epoch of learning; `Info` says what each number is."""
+
+    epoch: int
+    steps: int
+    critic_loss: float
+    q: float
+    critic_gradient_norm: float
+    value: float
+    cost: float
+    net_value: float
+    divergence: float
+    actor_gradient_norm: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Learned:
+    """A new policy and how it came about.
+
+    `healthy` is False when learning broke down; the policy is then that of the last good epoch, and
+    nothing that follows may lead to a switch. `complete` is False after an interruption, and nor
+    may that. `stop_reason` is a text for people.
+    """
+
+    policy: Policy
+    state: State
+    history: tuple[EpochRecord, ...]
+    stop_reason: str
+    healthy: bool
+    complete: bool
+
+
+def learn(
+    log: Log,
+    old_policy: Policy,
+    cost: SwitchingCost,
+    start: ArrayLike,
+    config: LearnerConfig,
+    *,
+    old_value: float,
+    critics: Critics | None = None,
+    first: Policy | None = None,
+    seed: int = 0,
+    reporter: Reporter | None = None,
+    checkpoint: str | Path | None = None,
+    on_epoch: Callable[[EpochRecord, Policy], None] | None = None,
+) -> Learned:
+    """Lines 2 to 8 of Algorithm 1.
+
+    Args:
+        log: The old policy's log.
+        old_policy: The policy in force.
+        cost: The price of leaving it.
+        start: The state or states that the next episode starts from.
+        config: The learner.
+        old_value: Value of the old policy at the start, for the stopping rule.
+        critics: Those that evaluated the old policy, wanted by `config.warm_critics`.
+        first: The policy that learning starts from; if not given, as `config.actor` says.
+        seed: Everything random follows from it.
+        reporter: Hears of every epoch.
+        checkpoint: A `.safetensors` file, written after every epoch; if it holds a run of the same
+            log, policies, cost, start, configuration and seed, learning goes on from there and ends
+            with the same bits.
+        on_epoch: Sees every epoch that went well, and the policy after it.
+    """
+    check_fit(log, old_policy, cost)
+    report = reporter or Silent()
+    problem, state, epoch_key = _set_up(log, old_policy, cost, start, config, seed, critics, first)
+    largest = jnp.asarray(largest_believable(log, config.discount), float)
+    history: list[EpochRecord] = []
+    path = None if checkpoint is None else Path(checkpoint)
+    identity = ""
+    if path is not None:
+        identity = identify_run(
+            log,
+            old_policy,
+            cost,
+            problem.start,
+            config,
+            seed,
+            critics if config.warm_critics else None,
+            first,
+        )
+        if path.exists():
+            state, records = read_checkpoint(path, state, identity)
+            history = [EpochRecord(**record) for record in records]
+    stop_reason = _reason(history, old_value, config)
+    healthy = complete = True
+    try:
+        with open_epochs(_compiled_part(config), problem, largest, epoch_key) as run:
+            while stop_reason is None:
+                epoch, began = len(history), time.perf_counter()
+                share = min(1.0, epoch / config.ramp_epochs) if config.ramp_epochs else 1.0
+                after, info, count, ok = run(state, jnp.asarray(share, float), epoch)
+                if not bool(ok):
+                    healthy = False
+                    stop_reason = (
+                        f"diverged in epoch {epoch + 1} of {config.epochs} at step {int(count)} "
+                        f"(critic loss {float(info.critic_loss):.3g}, mean Q {float(info.q):.3g}); "
+                        f"kept the policy of {f'epoch {epoch}' if epoch else 'the start'}"
+                    )
+                    break
+                state = after
+                numbers = {name: float(value) for name, value in vars(info).items()}
+                history.append(
+                    EpochRecord(epoch, int(count), **numbers, seconds=time.perf_counter() - began)
+                )
+                if path is not None:
+                    records = [dataclasses.asdict(record) for record in history]
+                    write_checkpoint(path, state, identity, records)
+                report(_tick(history[-1], config))
+                if on_epoch is not None:
+                    on_epoch(history[-1], state.outcome)
+                stop_reason = _reason(history, old_value, config)
+    except KeyboardInterrupt:
+        complete, stop_reason = False, f"interrupted after {len(history)} epochs"
+    return Learned(state.outcome, state, tuple(history), stop_reason or "", healthy, complete)
+
+
+def check_fit(log: Log, policy: Policy, cost: SwitchingCost) -> None:
+    """Raise `InputError` unless log, policy and cost speak of the same spaces."""
+    check_log_fits(log, policy, "the old policy")
+    cost.check(policy.observation_space, policy.action_space)
+
+
+def first_policy(config: LearnerConfig, old_policy: Policy, log: Log, key: Array) -> Policy:
+    """The policy that learning starts from: the old one's weights, or fresh ones."""
+    if config.actor.warm_start:
+        return _learnable(old_policy, log, key)
+    scaling = fit_scaling(log) if log.observations.ndim == 2 else None
+    return MLPPolicy.init(key, old_policy.signature, hidden=config.actor.hidden, scaling=scaling)
+
+
+def _learnable(policy: Policy, log: Log, key: Array) -> Policy:
+    """The old policy as something with weights and gradients: itself, or a clone of it."""
+    opened = open_policy(policy, log)
+    if isinstance(opened, RecordedPolicy):
+        return opened.clone
+    if isinstance(opened, (TabularPolicy, MLPPolicy)):
+        return opened
+    if isinstance(opened, RulePolicy | BlackBox):
+        clone, _ = clone_policy(opened, log.observations[:CLONED_ROWS], key)
+        return clone
+    raise InputError(
+        f"a {type(policy).__name__} has no weights to start from; set actor.warm_start to false to "
+        "train from scratch"
+    )
+
+
+def open_policy(policy: Policy, log: Log) -> Policy:
+    """The same policy, but nothing is impossible: what it rules out gets a little.
+
+    An action of probability zero has no gradient, an infinite divergence and an infinite ratio.
+    Every other number keeps its bits.
+    """
+    if not isinstance(policy, TabularPolicy):
+        return opening.open_policy(policy, log.observations[:CLONED_ROWS])
+    total = jax.nn.logsumexp(policy.logits, axis=-1, keepdims=True)
+    return TabularPolicy(jnp.maximum(policy.logits, total + LEAST_LOGIT), policy.signature)
+
+
+def _set_up(
+    log: Log,
+    old_policy: Policy,
+    cost: SwitchingCost,
+    start: ArrayLike,
+    config: LearnerConfig,
+    seed: int,
+    old_critics: Critics | None,
+    first: Policy | None,
+) -> tuple[SwitchingProblem, State, Array]:
+    init_key, prefit_key, policy_key, ratio_key, epoch_key = jax.random.split(
+        jax.random.key(seed), 5
+    )
+    transitions = open_transitions(
+        log, discount=config.discount, discounted_states=config.actor.discounted_states
+    )
+    opened = open_policy(old_policy, log)
+    if config.actor.behaviour_weight > 0 and isinstance(transitions, Transitions):
+        transitions = transitions.ask_old(opened)
+    problem = SwitchingProblem(
+        transitions,
+        opened,
+        as_rows(start, old_policy.signature),
+        dataclasses.replace(cost, learning_weight=1.0, transaction_weight=0.0),
+        prices=jnp.asarray(cost.prices, float),
+        behaviour_weight=jnp.asarray(config.actor.behaviour_weight, float),
+    )
+    if config.warm_critics and old_critics is None:
+        raise InputError(
+            "warm_critics wants the critics that evaluated the old policy; give them, or set it to "
+            "false"
+        )
+    _, fitted = begin_critics(
+        config.critics,
+        log,
+        transitions,
+        old_policy.signature,
+        config.discount,
+        (init_key, prefit_key),
+        config.prefit_steps,
+        old_critics if config.warm_critics else None,
+    )
+    policy = first
+    if policy is None:
+        policy = first_policy(config, old_policy, log, policy_key)
+    return problem, init_state(config, policy, fitted.online, ratio_key), epoch_key
+
+
+def _reason(history: list[EpochRecord], old_value: float, config: LearnerConfig) -> str | None:
+    if len(history) >= config.epochs:
+        return "all epochs done"
+    if config.stopping is None:
+        return None
+    # Net values at a lower price say nothing about the full one.
+    judged = [record.net_value for record in history[config.ramp_epochs :]]
+    if isinstance(config.stopping, Plateau):
+        return find_plateau(judged, old_value, config.stopping)
+    return reason_to_stop(judged, old_value, config.stopping)
+
+
+def _tick(record: EpochRecord, config: LearnerConfig) -> Tick:
+    numbers = record.steps, record.critic_loss, record.net_value
+    return Tick("learning", record.epoch, config.epochs, *numbers)
+
+
+def _compiled_part(config: LearnerConfig) -> LearnerConfig:
+    """The configuration without what an epoch does not see: one compiled epoch serves them all."""
+    held = 1.0 if config.actor.behaviour_weight > 0 else 0.0
+    return dataclasses.replace(
+        config,
+        actor=dataclasses.replace(config.actor, behaviour_weight=held),
+        epochs=1,
+        ramp_epochs=0,
+        prefit_steps=0,
+        warm_critics=False,
+        stopping=None,
+        reevaluate=True,
+        n_cost_states_evaluation=1,
+    )
+
+
+def identify_run(
+    log: Log,
+    old_policy: Policy,
+    cost: SwitchingCost,
+    start: Array,
+    config: LearnerConfig,
+    seed: int,
+    critics: Critics | None = None,
+    first: Policy | None = None,
+) -> str:
+    """A digest of all that a run follows from, alike in every process.
+
+    Functions of the user's own in the cost count by their names.
+    """
+    rows = np.asarray(start)
+    described = [
+        log.fingerprint(),
+        fingerprint(old_policy),
+        json.dumps(describe_cost(cost), sort_keys=True),
+        f"{rows.dtype} {rows.shape} {hashlib.sha256(rows.tobytes()).hexdigest()}",
+        json.dumps(config.as_json(), sort_keys=True),
+        str(seed),
+        *(
+            hashlib.sha256(np.asarray(leaf).tobytes()).hexdigest()
+            for leaf in jax.tree.leaves(eqx.filter(critics, eqx.is_array))
+        ),
+        *([] if first is None else [fingerprint(first)]),
+    ]
+    return hashlib.sha256("\n".join(described).encode()).hexdigest()

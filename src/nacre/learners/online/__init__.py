@@ -1,0 +1,1 @@
+"""Online training in simulated worlds: how good old policies are made."""

@@ -1,0 +1,339 @@
+"""Online training in a simulated world: how good old policies are made.
+
+Every epoch starts its episodes anew, from seeds of its own. A simulation cannot be saved, so this
+is what lets a stopped training go on and end with the same bits.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import jax
+import numpy as np
+
+from nacre.errors import InputError
+from nacre.estimators.simulation import N_EPISODES, N_STEPS, simulate_value
+from nacre.learners.net_actor_critic.checkpoint import read_checkpoint, write_checkpoint
+from nacre.learners.online.episodes import Episodes
+from nacre.learners.online.replay import Replay
+from nacre.learners.online.soft_actor_critic import (
+    OnlineConfig,
+    SoftInfo,
+    SoftState,
+    init_soft,
+    run_round,
+    scale_critics,
+)
+from nacre.policies import fingerprint, write_policy
+from nacre.policies.policy import MLPPolicy
+from nacre.simulators.registry import Simulator, World
+from nacre.simulators.rollouts import draw_actions, uniform_actions
+from nacre.training.progress import Reporter, Silent, Tick
+
+
+@dataclass(frozen=True)
+class OnlineEpoch:
+    """One epoch of online training; the first has uniform actions and no updates.
+
+    `value` is the mean discounted return of its episodes, those that had room for their full length
+    before the epoch's end; NaN where none had. The rest are averages over the updates.
+    """
+
+    epoch: int
+    steps: int
+    updates: int
+    episodes: int
+    value: float
+    critic_loss: float
+    q: float
+    entropy: float
+    temperature: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class OnlineResult:
+    """A trained policy and how it came about.
+
+    `healthy` is False when training broke down; the policy is then that of the last good epoch.
+    `complete` is False after an interruption.
+    """
+
+    world: str
+    config: OnlineConfig
+    seed: int
+    policy: MLPPolicy
+    history: tuple[OnlineEpoch, ...]
+    stop_reason: str
+    healthy: bool
+    complete: bool
+
+    def as_json(self) -> dict[str, Any]:
+        """How the policy was made, without anything that depends on the machine."""
+        return {
+            "method": "soft actor-critic",
+            "world": self.world,
+            "seed": self.seed,
+            "steps": sum(record.steps for record in self.history),
+            "updates": sum(record.updates for record in self.history),
+            "epochs": len(self.history),
+            "stop_reason": self.stop_reason,
+            "config": self.config.as_json(),
+        }
+
+
+def train_online(
+    world: World,
+    config: OnlineConfig | None = None,
+    *,
+    seed: int = 0,
+    checkpoint: str | Path | None = None,
+    reporter: Reporter | None = None,
+) -> OnlineResult:
+    """Train a policy by letting it act.
+
+    Args:
+        world: Where it acts.
+        config: The training; `OnlineConfig()` if not given.
+        seed: Everything random follows from it.
+        checkpoint: A `.safetensors` file, written after every epoch; if it holds a training of the
+            same world, configuration and seed, that goes on from there and ends with the same bits.
+            `stop_value` may differ: raise it to train on.
+        reporter: Hears of every epoch.
+    """
+    config = config or OnlineConfig()
+    _check(world, config)
+    report = reporter or Silent()
+    path = None if checkpoint is None else Path(checkpoint)
+    first, later = (_count_steps(world, config, index) for index in (0, 1))
+    n_rows = (first + config.epochs * later) * world.side_by_side
+    replay = Replay(world.signature, n_rows)
+    state = init_soft(config, jax.random.key(seed), world.signature)
+    identity = _identify(world, config, seed)
+    history: list[OnlineEpoch] = []
+    if path is not None and path.exists():
+        state, history = _restore(path, state, replay, identity)
+    healthy = complete = True
+    reason = _reason(history, config)
+    simulators = [world.make() for _ in range(world.side_by_side if reason is None else 0)]
+    try:
+        while reason is None:
+            began = time.perf_counter()
+            epoch = _Epoch(world, config, simulators, replay, seed, len(history))
+            after, ok = epoch.run(state)
+            if not ok:
+                healthy = False
+                reason = (
+                    f"diverged in epoch {len(history)} of {config.epochs}; kept the policy before "
+                    "it: lower the learning rates"
+                )
+                break
+            state = after
+            history.append(epoch.record(time.perf_counter() - began))
+            if path is not None:
+                records = [dataclasses.asdict(record) for record in history]
+                write_checkpoint(path, cast(Any, (state, replay.columns)), identity, records)
+            latest = history[-1]
+            report(
+                Tick(
+                    "training",
+                    latest.epoch,
+                    config.epochs + 1,
+                    latest.updates,
+                    latest.critic_loss,
+                    latest.value,
+                )
+            )
+            reason = _reason(history, config)
+    except KeyboardInterrupt:
+        complete, reason = False, f"interrupted after {len(history)} epochs"
+    finally:
+        for simulator in simulators:
+            simulator.close()
+    return OnlineResult(
+        world.name, config, seed, state.policy, tuple(history), reason or "", healthy, complete
+    )
+
+
+def write_trained(
+    result: OnlineResult,
+    world: World,
+    path: str | Path,
+    *,
+    n_episodes: int = N_EPISODES,
+    n_steps: int = N_STEPS,
+    processes: int = 1,
+    on_episodes: Callable[[int], None] | None = None,
+) -> dict[str, Any]:
+    """Write a trained policy, and beside it a JSON file with its true value and its making.
+
+    Args:
+        result: The training.
+        world: Where it took place.
+        path: The policy's file, `*.safetensors`.
+        n_episodes: Episodes to simulate.
+        n_steps: Their length; where the world's own is less, the value over that is given too.
+        processes: Processes to simulate in.
+        on_episodes: Hears of simulated episodes.
+
+    Returns:
+        What the JSON file holds.
+    """
+    path = Path(path)
+    write_policy(result.policy, path, provenance={"training": result.as_json()})
+    values = [
+        simulate_value(
+            world,
+            result.policy,
+            discount=result.config.discount,
+            n_episodes=n_episodes,
+            n_steps=steps,
+            processes=processes,
+            on_episodes=on_episodes,
+        ).as_json()
+        for steps in sorted({n_steps, min(n_steps, world.episode_length)}, reverse=True)
+    ]
+    document = {
+        "policy": path.name,
+        "fingerprint": fingerprint(result.policy),
+        "values": values,
+        "training": result.as_json(),
+    }
+    text = json.dumps(document, indent=2, ensure_ascii=False)
+    path.with_suffix(".json").write_text(f"{text}\n", encoding="utf-8")
+    return document
+
+
+class _Epoch:
+    """One epoch: its episodes, and updates in between."""
+
+    def __init__(
+        self,
+        world: World,
+        config: OnlineConfig,
+        simulators: Sequence[Simulator],
+        replay: Replay,
+        seed: int,
+        index: int,
+    ) -> None:
+        draw, resets, batches, updates = np.random.SeedSequence([seed, index]).spawn(4)
+        self._world, self._config = world, config
+        self._replay, self._index = replay, index
+        self._draw_seed = int(draw.generate_state(1)[0] >> 1)
+        self._rng = np.random.default_rng(batches)
+        self._key = jax.random.key(int(updates.generate_state(1)[0] >> 1))
+        self._n_steps = _count_steps(world, config, index)
+        self._round = max(1, config.round_steps // len(simulators))
+        self._episodes = Episodes(world, simulators, self._n_steps, resets, config.discount)
+        self._infos: list[SoftInfo] = []
+        self._updates = 0
+
+    def run(self, state: SoftState) -> tuple[SoftState, bool]:
+        """Act and learn; the state after the epoch and whether it is sound."""
+        if self._index == 0:
+            choose = uniform_actions(self._world.signature, self._draw_seed)
+            for step in range(self._n_steps):
+                self._replay.add(self._episodes.act(choose(self._episodes.observations, step)))
+            return scale_critics(self._config, state, self._replay.rewards), True
+        for first in range(0, self._n_steps, self._round):
+            choose = draw_actions(state.policy, self._draw_seed)
+            for step in range(first, min(first + self._round, self._n_steps)):
+                self._replay.add(self._episodes.act(choose(self._episodes.observations, step)))
+            state, ok = self._learn(state, first, step + 1)
+            if not ok:
+                return state, False
+        return state, True
+
+    def record(self, seconds: float) -> OnlineEpoch:
+        """What there is to say of the epoch."""
+        returns = self._episodes.returns
+        numbers = {
+            name: float(np.mean([getattr(info, name) for info in self._infos]))
+            if self._infos
+            else 0.0
+            for name in ("critic_loss", "q", "entropy", "temperature")
+        }
+        return OnlineEpoch(
+            epoch=self._index,
+            steps=self._n_steps * self._episodes.n,
+            updates=self._updates,
+            episodes=len(returns),
+            value=float(np.mean(returns)) if returns else float("nan"),
+            **numbers,
+            seconds=seconds,
+        )
+
+    def _learn(self, state: SoftState, first: int, n_steps: int) -> tuple[SoftState, bool]:
+        """A round of updates: those due by now, after so many steps of each simulation."""
+        config = self._config
+        due = math.floor(config.updates_per_step * n_steps * self._episodes.n + 1e-6)
+        n_updates = due - self._updates
+        if n_updates == 0:
+            return state, True
+        batches = self._replay.sample(self._rng, n_updates, config.critics.batch_size)
+        state, info, ok = run_round(config, state, batches, jax.random.fold_in(self._key, first))
+        self._infos.append(info)
+        self._updates += n_updates
+        return state, bool(ok)
+
+
+def _check(world: World, config: OnlineConfig) -> None:
+    problems = []
+    least = world.side_by_side * world.episode_length
+    if config.epoch_steps is not None and config.epoch_steps < least:
+        problems.append(
+            f"epoch_steps = {config.epoch_steps}: {world.name} runs {world.side_by_side} episodes "
+            f"of up to {world.episode_length} steps at once; give at least {least}"
+        )
+    if not world.signature.discrete_actions and not np.all(
+        np.isfinite(world.signature.action_limits)
+    ):
+        problems.append(
+            f"{world.name}: its actions are unbounded, there are no uniform ones to begin with; "
+            "give a world with bounded actions"
+        )
+    if problems:
+        raise InputError(problems)
+
+
+def _count_steps(world: World, config: OnlineConfig, epoch: int) -> int:
+    """Steps of each simulation in an epoch."""
+    if epoch == 0:
+        wanted = config.uniform_steps or world.uniform_steps
+    else:
+        wanted = config.epoch_steps or max(10, world.side_by_side) * world.episode_length
+    return -(-wanted // world.side_by_side)
+
+
+def _reason(history: Sequence[OnlineEpoch], config: OnlineConfig) -> str | None:
+    """Why to stop, or None."""
+    if config.stop_value is not None and len(history) > 1:
+        latest = history[-1]
+        if latest.value >= config.stop_value:
+            return f"reached {latest.value:.4g} in epoch {latest.epoch}"
+    return "all epochs done" if len(history) > config.epochs else None
+
+
+def _identify(world: World, config: OnlineConfig, seed: int) -> str:
+    settings = config.as_json() | {"stop_value": None}
+    described = json.dumps([world.name, world.side_by_side, settings, seed], sort_keys=True)
+    return hashlib.sha256(described.encode()).hexdigest()
+
+
+def _restore(
+    path: Path, state: SoftState, replay: Replay, identity: str
+) -> tuple[SoftState, list[OnlineEpoch]]:
+    like = cast(Any, (state, replay.columns))
+    restored, records = read_checkpoint(path, like, identity)
+    state, columns = cast(Any, restored)
+    history = [OnlineEpoch(**record) for record in records]
+    replay.restore(columns, sum(record.steps for record in history))
+    return state, history

@@ -1,0 +1,260 @@
+"""Reading, writing and validating logs in files, by suffix."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from contextlib import closing
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from gymnasium.spaces import Space
+
+from nacre.errors import InputError
+from nacre.logs.checks.assembly import Content, assemble
+from nacre.logs.checks.problems import Problem, Problems, show_path
+from nacre.logs.episodes import Log
+from nacre.logs.formats.minari import find_dataset
+from nacre.logs.schema.mapping import ColumnMap, Columns, read_columns
+from nacre.logs.schema.sources import draft_log
+from nacre.logs.schema.spaces import JSON, SpaceError, space_to_json
+from nacre.logs.storage.cache import DIRECTORY, Entry, read_through
+from nacre.logs.storage.stores import MEMORY, Store
+
+# Imported when needed: Arrow takes longer to import than everything else here.
+_FORMATS = {
+    ".parquet": "nacre.logs.formats.parquet",
+    ".csv": "nacre.logs.formats.csv",
+    ".csv.gz": "nacre.logs.formats.csv",
+    ".csv.zst": "nacre.logs.formats.csv",
+    ".arrow": "nacre.logs.formats.arrow",
+    ".feather": "nacre.logs.formats.arrow",
+    ".npz": "nacre.logs.formats.npz",
+}
+_READ_ONLY = {".hdf5": "nacre.logs.formats.hdf5", ".h5": "nacre.logs.formats.hdf5"}
+
+
+@dataclass(frozen=True)
+class _Request:
+    """How a log is to be read."""
+
+    columns: ColumnMap
+    spaces: dict[str, Space[Any]]
+    cache_dir: str | os.PathLike[str] | None
+    memory_limit: int | None
+
+
+def read_log(
+    path: str | os.PathLike[str],
+    *,
+    columns: Columns | None = None,
+    observation_space: Space[Any] | None = None,
+    action_space: Space[Any] | None = None,
+    cache_dir: str | os.PathLike[str] | None = None,
+    memory_limit: int | None = None,
+) -> Log:
+    """Read a log and check it.
+
+    The suffix decides: Parquet, Arrow, CSV (also compressed), npz, HDF5 as D4RL writes it. A
+    directory, or `minari:` and an identifier, is a Minari dataset.
+
+    A log that would take more than `memory_limit` is converted once to files beside its source,
+    from which its arrays are mapped; the next time these are used.
+
+    Args:
+        path: The file.
+        columns: Which column holds what: a `ColumnMap`, a dictionary with its keys, or the path
+            of a TOML file. What it leaves open is recognised by its name.
+        observation_space: Counts more than what the file says; inferred if neither does.
+        action_space: Likewise.
+        cache_dir: Where to keep mapped arrays; if given, they are mapped whatever their size.
+        memory_limit: Bytes that the arrays may take in memory; half of the machine's if absent.
+
+    Raises:
+        InputError: With every problem found.
+    """
+    request = _ask(columns, observation_space, action_space, cache_dir, memory_limit)
+    content, problems = _read(path, request)
+    if content is None or problems:
+        raise InputError([str(problem) for problem in problems.found])
+    return Log(**content)
+
+
+def validate_log(
+    path: str | os.PathLike[str],
+    *,
+    columns: Columns | None = None,
+    observation_space: Space[Any] | None = None,
+    action_space: Space[Any] | None = None,
+    cache_dir: str | os.PathLike[str] | None = None,
+    memory_limit: int | None = None,
+) -> list[Problem]:
+    """Return all problems of a log; none if `read_log` would read it with the same arguments."""
+    request = _ask(columns, observation_space, action_space, cache_dir, memory_limit)
+    return _read(path, request)[1].found
+
+
+def write_log(log: Log, path: str | os.PathLike[str]) -> None:
+    """Write a log as Parquet, CSV or npz, by the suffix of `path`.
+
+    The file is written beside its place and moved there when it is complete: whatever happens, no
+    half-written file stays behind and an earlier file stays whole.
+
+    Raises:
+        InputError: If the suffix is unknown or the place cannot be written to.
+    """
+    target = Path(path)
+    problems = Problems(file=show_path(path))
+    module = _find_format(target, problems, _FORMATS)
+    if module is not None and target.is_dir():
+        problems.add("is a directory", "give the name of a file")
+    if module is None or problems:
+        raise InputError([str(problem) for problem in problems.found])
+    partial = target.with_name(f".{target.name}.{secrets.token_hex(8)}.partial")
+    try:
+        with partial.open("xb") as stream:
+            import_module(module).write_file(log, stream, target)
+            stream.flush()
+            os.fsync(stream.fileno())
+        partial.replace(target)
+    except OSError as error:
+        problems.add(
+            f"cannot be written ({error.strerror or error})", "give a place that can be written to"
+        )
+        raise InputError([str(problem) for problem in problems.found]) from error
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _ask(
+    columns: Columns | None,
+    observation_space: Space[Any] | None,
+    action_space: Space[Any] | None,
+    cache_dir: str | os.PathLike[str] | None,
+    memory_limit: int | None,
+) -> _Request:
+    given = {"observation": observation_space, "action": action_space}
+    spaces = {name: space for name, space in given.items() if space is not None}
+    return _Request(read_columns(columns), spaces, cache_dir, memory_limit)
+
+
+def _read(path: str | os.PathLike[str], request: _Request) -> tuple[Content | None, Problems]:
+    problems = Problems(file=show_path(path))
+    found = _find_source(path, problems)
+    if found is None:
+        return None, problems
+    file, module = found
+    reader = import_module(module)
+
+    def make(store: Store) -> Content | None:
+        source = reader.open_file(file, problems, request.columns, store)
+        if source is None:
+            return None
+        with closing(source):
+            draft = draft_log(source, request.spaces, problems, request.columns)
+        content = None if draft is None else assemble(draft, problems)
+        return None if problems else content
+
+    n_bytes = _estimate(reader, file)
+    limit = _find_limit() if request.memory_limit is None else request.memory_limit
+    if request.cache_dir is None and n_bytes <= limit:
+        return make(MEMORY), problems
+    entry = _find_entry(file, request)
+    if not _check_room(entry, n_bytes, problems):
+        return None, problems
+    try:
+        return read_through(entry, make), problems
+    except OSError as error:
+        problems.add(
+            f"its arrays cannot be kept in {show_path(entry.root)} ({error.strerror or error})",
+            "give another place for them as cache_dir",
+        )
+        return None, problems
+
+
+def _estimate(reader: ModuleType, file: Path) -> int:
+    """Return about how many bytes the arrays would take; 0 if that cannot be said."""
+    try:
+        return int(reader.estimate_bytes(file))
+    except Exception:
+        # Whatever is wrong with the file will be found and named when it is opened.
+        return 0
+
+
+def _find_limit() -> float:
+    names = getattr(os, "sysconf_names", {})
+    if "SC_PHYS_PAGES" not in names or "SC_PAGE_SIZE" not in names:
+        return float("inf")
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2
+
+
+def _find_entry(file: Path, request: _Request) -> Entry:
+    files = (file,) if file.is_file() else tuple(sorted(p for p in file.iterdir() if p.is_file()))
+    beside = (file if file.is_file() else file.parent).parent / DIRECTORY
+    root = (beside if request.cache_dir is None else Path(request.cache_dir)).resolve()
+    document: dict[str, JSON] = {"columns": request.columns.as_json()}
+    for name, space in request.spaces.items():
+        document[f"{name}_space"] = _describe_space(space)
+    return Entry(root, files, document)
+
+
+def _describe_space(space: Space[Any]) -> JSON:
+    try:
+        return space_to_json(space)
+    except SpaceError:
+        return repr(space)
+
+
+def _check_room(entry: Entry, n_bytes: int, problems: Problems) -> bool:
+    """Check that there is room for a log before any of it is taken."""
+    places = (place for place in (entry.root, *entry.root.parents) if place.exists())
+    free = shutil.disk_usage(next(places)).free
+    if 2 * n_bytes <= free:
+        return True
+    problems.add(
+        f"would take about {2 * n_bytes} bytes in {show_path(entry.root)}, where {free} are free",
+        "give a larger place as cache_dir, or only the rows and columns that are needed",
+    )
+    return False
+
+
+def _find_source(path: str | os.PathLike[str], problems: Problems) -> tuple[Path, str] | None:
+    """Return where a log lies and the module that reads it, or None after reporting."""
+    dataset = find_dataset(path, problems)
+    if dataset is not None:
+        return dataset, "nacre.logs.formats.minari"
+    if problems:
+        return None
+    file = Path(path)
+    if not _check_file(file, problems):
+        return None
+    module = _find_format(file, problems, _FORMATS | _READ_ONLY)
+    return None if module is None else (file, module)
+
+
+def _find_format(path: Path, problems: Problems, formats: dict[str, str]) -> str | None:
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    module = formats.get("".join(suffixes[-2:])) or formats.get("".join(suffixes[-1:]))
+    if module is None:
+        problems.add(
+            f"has the suffix {path.suffix!r}, which is not known",
+            f"use one of {', '.join(formats)}",
+        )
+    return module
+
+
+def _check_file(path: Path, problems: Problems) -> bool:
+    try:
+        if path.is_dir():
+            problems.add("is a directory", "give the name of a file or of a Minari dataset")
+        elif path.stat().st_size == 0:
+            problems.add("is an empty file", "give a log with at least one transition")
+    except FileNotFoundError:
+        problems.add("is not there", "check the name")
+    except (OSError, ValueError) as error:
+        problems.add(f"cannot be read ({error})", "check the name and the permissions")
+    return not problems

@@ -1,0 +1,1 @@
+"""File formats of logs, one module each."""

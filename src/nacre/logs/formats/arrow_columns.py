@@ -1,0 +1,213 @@
+"""Arrow columns as NumPy arrays, without a Python object per value, and what is wrong in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from nacre.logs.checks.problems import SHOWN_NAMES, Problems, show, show_names
+from nacre.logs.schema.draft import FLAGS, VECTORS
+from nacre.logs.storage.stores import MEMORY, Store, copy_blocks, release
+
+_FLAG = r"^\s*([tT]rue|TRUE|[fF]alse|FALSE|[01])\s*$"
+_NUMBER = r"^\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$"
+
+
+@dataclass(frozen=True)
+class ArrowColumn:
+    """A column to be read.
+
+    Attributes:
+        name: As its owner calls it.
+        kind: Its Arrow type, plain.
+        n_rows: How many rows it has, as far as is claimed.
+        part: The field it is for, if it is for one.
+        store: Where its values go.
+    """
+
+    name: str
+    kind: Any
+    n_rows: int
+    part: str | None = None
+    store: Store = MEMORY
+
+
+def plain_kind(kind: Any) -> Any:
+    """Return the kind that values have outside a dictionary, texts as one kind of text."""
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    is_text = pa.types.is_string(kind) or pa.types.is_string_view(kind)
+    return pa.large_string() if is_text else kind
+
+
+def plain(chunk: Any) -> Any:
+    """Return a chunk without its dictionary, texts as one kind of text."""
+    if pa.types.is_dictionary(chunk.type):
+        # Some kinds of text cannot be taken out of a dictionary before they are made plain.
+        values = plain(chunk.dictionary)
+        return pa.DictionaryArray.from_arrays(chunk.indices, values).dictionary_decode()
+    kind = plain_kind(chunk.type)
+    return chunk if kind == chunk.type else pc.cast(chunk, kind)
+
+
+def read_column(
+    column: ArrowColumn, chunks: Iterable[Any], problems: Problems
+) -> NDArray[Any] | None:
+    """Return a column of plain Arrow chunks as (N,) or (N, w); missing values become NaN."""
+    name, kind = column.name, column.kind
+    if is_list(kind) and is_number(kind.value_type):
+        return _read_vectors(column, chunks, problems)
+    if is_number(kind):
+        room = _Room(column)
+        for chunk in chunks:
+            room.add(_read_scalars(chunk))
+        return room.finish()
+    if pa.types.is_large_string(kind):
+        _report_text(name, list(chunks), column.part, problems)
+    elif pa.types.is_null(kind):
+        return np.full(sum(len(chunk) for chunk in chunks), np.nan)
+    else:
+        problems.add(
+            f"has the type {show(str(kind))}, not numbers",
+            "store numbers, or lists of numbers of one length",
+            column=name,
+        )
+    return None
+
+
+class _Room:
+    """The values of a column, filled chunk by chunk."""
+
+    def __init__(self, column: ArrowColumn) -> None:
+        self._column = column
+        self._values: NDArray[Any] | None = None
+        self.n_filled = 0
+
+    def add(self, part: NDArray[Any]) -> None:
+        n_rows, store = self._column.n_rows, self._column.store
+        stop = self.n_filled + len(part)
+        if stop > n_rows:
+            raise ValueError(f"more rows than the {n_rows} that are claimed")
+        dtype = self._choose_dtype(part)
+        if self._values is None or self._values.dtype != dtype:
+            earlier, self._values = self._values, store.empty((n_rows, *part.shape[1:]), dtype)
+            if earlier is not None:
+                copy_blocks(earlier[: self.n_filled], self._values[: self.n_filled])
+        with np.errstate(over="ignore"):
+            self._values[self.n_filled : stop] = part
+        release(self._values)
+        self.n_filled = stop
+
+    def _choose_dtype(self, part: NDArray[Any]) -> np.dtype[Any]:
+        # Vectors of a transition end as float32: saves holding them in double precision. Those of
+        # one entry may hold the elements of a Discrete space, whole numbers of any size.
+        if self._column.part in VECTORS and part.ndim == 2 and part.shape[1] > 1:
+            return np.dtype(np.float32)
+        earlier = part.dtype if self._values is None else self._values.dtype
+        return np.result_type(earlier, part.dtype)
+
+    def finish(self) -> NDArray[Any]:
+        if self._values is None:
+            return np.empty(0)
+        whole = self.n_filled == len(self._values)
+        return self._values if whole else self._values[: self.n_filled]
+
+
+def is_list(kind: Any) -> bool:
+    """Return whether values are lists."""
+    return bool(
+        pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+    )
+
+
+def is_number(kind: Any) -> bool:
+    """Return whether values are numbers or truth values."""
+    return bool(
+        pa.types.is_integer(kind)
+        or pa.types.is_floating(kind)
+        or pa.types.is_boolean(kind)
+        or pa.types.is_decimal(kind)
+    )
+
+
+def _read_scalars(chunk: Any) -> NDArray[Any]:
+    """Convert a chunk of numbers; NaN stands for what is missing."""
+    if pa.types.is_decimal(chunk.type) or (
+        chunk.null_count and not pa.types.is_floating(chunk.type)
+    ):
+        chunk = pc.cast(chunk, pa.float64(), safe=False)
+    return np.asarray(chunk.to_numpy(zero_copy_only=False))
+
+
+def _read_vectors(
+    column: ArrowColumn, chunks: Iterable[Any], problems: Problems
+) -> NDArray[Any] | None:
+    room, lengths = _Room(column), []
+    width: int | None = None
+    for chunk in chunks:
+        counts = _count_entries(chunk)
+        lengths.append(counts)
+        width = int(counts[0]) if width is None and len(counts) else width
+        if width is not None and width > 0 and (counts == width).all():
+            room.add(_read_scalars(chunk.flatten()).reshape(len(chunk), width))
+    if room.n_filled != sum(map(len, lengths)):
+        _report_ragged(column.name, np.concatenate(lengths), problems)
+        return None
+    return room.finish()
+
+
+def _count_entries(chunk: Any) -> NDArray[Any]:
+    """Return the length of each list, -1 where there is none."""
+    if pa.types.is_fixed_size_list(chunk.type) and not chunk.null_count:
+        return np.broadcast_to(np.int32(chunk.type.list_size), len(chunk))
+    counts = pc.fill_null(pc.list_value_length(chunk), -1)
+    return np.asarray(counts.to_numpy(zero_copy_only=False))
+
+
+def _report_ragged(name: str, lengths: NDArray[Any], problems: Problems) -> None:
+    filled = lengths[lengths > 0]
+    width = int(np.argmax(np.bincount(filled))) if len(filled) else None
+    rows = np.flatnonzero(lengths != width) if len(filled) else np.arange(len(lengths))
+    expected = "a vector is expected" if width is None else f"most rows have {width}"
+
+    def describe(i: int) -> tuple[str, str | None]:
+        length = int(lengths[rows[i]])
+        what = "has no vector" if length < 0 else f"has {length} entries"
+        return f"{what} where {expected}", None
+
+    problems.add_rows(name, rows, describe, "give every row a vector of the same length")
+
+
+def _report_text(name: str, chunks: list[Any], part: str | None, problems: Problems) -> None:
+    """Name the rows of a text column that do not fit, or else that it is text at all."""
+    column = pa.chunked_array(chunks, pa.large_string())
+    pattern, wrong, remedy = _NUMBER, "is not a number", "write a number in every row"
+    if part in FLAGS or part == "done":
+        pattern, wrong, remedy = _FLAG, "is neither true nor false", "write true or false"
+    fits = pc.fill_null(pc.match_substring_regex(column, pattern), False)
+    rows = np.flatnonzero(~fits.to_numpy())
+    if part in VECTORS and _report_categories(name, column, len(rows), str(part), problems):
+        return
+    if len(rows) == 0:
+        problems.add("holds its values as text", "store numbers or truth values", column=name)
+    problems.add_rows(name, rows, lambda i: (wrong, show(column[int(rows[i])].as_py())), remedy)
+
+
+def _report_categories(name: str, column: Any, n_texts: int, part: str, problems: Problems) -> bool:
+    """Say how to number a column that holds texts throughout; return whether it does."""
+    if n_texts < len(column) or len(column) == 0:
+        return False
+    found = sorted(str(value) for value in pc.unique(column).to_pylist() if value is not None)
+    example = ", ".join(f'"{value}"' for value in found[:SHOWN_NAMES])
+    problems.add(
+        f"holds texts: {show_names(found)}",
+        f"write labels.{part.removeprefix('next_')} = [{example}] in the column map, in the order "
+        "that numbers them from 0",
+        column=name,
+    )
+    return True

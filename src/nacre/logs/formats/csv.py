@@ -1,0 +1,123 @@
+"""Logs as comma-separated text, vectors spread over numbered columns, compressed or not."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as arrow_csv
+from numpy.typing import NDArray
+
+from nacre.logs.checks.problems import Problems, show
+from nacre.logs.episodes import Log
+from nacre.logs.formats.compression import compress, find_codec, open_binary
+from nacre.logs.formats.csv_rows import Layout, Rows, read_rows
+from nacre.logs.formats.tables import TableSource, build_table, build_tables
+from nacre.logs.schema.draft import VECTORS
+from nacre.logs.schema.layout import check_names, lay_out, spread
+from nacre.logs.schema.mapping import ColumnMap
+from nacre.logs.schema.metadata import KEY, encode_metadata
+from nacre.logs.schema.recognition import recognise
+from nacre.logs.storage.stores import MEMORY, Store
+
+_PREFIX = f"# {KEY}: "
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_USUAL_RATIO = 8
+_BATCH_ROWS = 2**16
+
+
+def open_file(
+    path: Path, problems: Problems, columns: ColumnMap, store: Store = MEMORY
+) -> TableSource | None:
+    """Read a CSV file into an Arrow table."""
+    try:
+        metadata, layout = _read_head(path, columns)
+        rows = read_rows(path, layout, store)
+    except (pa.ArrowException, OSError, ValueError, EOFError, csv.Error) as error:
+        problems.add(
+            f"is no readable CSV file ({show(str(error))})",
+            "write comma-separated text in UTF-8 with the column names in the first line",
+        )
+        return None
+    problems.lines = _LineNumbers(path, layout.n_comments + 1)
+    if rows.ragged:
+        _report_ragged(rows, problems)
+    schema = rows.schema if metadata is None else rows.schema.with_metadata({KEY: metadata})
+    return TableSource(schema, rows.n_rows, rows.fetch, problems, store)
+
+
+def estimate_bytes(path: Path) -> int:
+    """Return about how much memory the arrays of a log would take."""
+    return path.stat().st_size * (1 if find_codec(path) is None else _USUAL_RATIO)
+
+
+def write_file(log: Log, stream: IO[bytes], path: Path) -> None:
+    """Write a log as CSV, the metadata in a comment on the first line."""
+    check_names(log)
+    columns = spread(lay_out(log))
+    schema = build_table({name: values[:1] for name, values in columns.items()}, None).schema
+    with compress(stream, path) as target:
+        target.write(f"{_PREFIX}{encode_metadata(log, log.columns)}\n".encode())
+        with arrow_csv.CSVWriter(target, schema) as writer:
+            for table in build_tables(columns, None, _BATCH_ROWS):
+                writer.write_table(table)
+
+
+def _read_head(path: Path, columns: ColumnMap) -> tuple[str | None, Layout]:
+    """Read the lines before the rows: comments, one perhaps with the metadata, and the names."""
+    n_comments, metadata = 0, None
+    with open_binary(path) as stream:
+        line = stream.readline().removeprefix(_BYTE_ORDER_MARK)
+        while line.startswith(b"#"):
+            text = line.decode()
+            if text.startswith(_PREFIX):
+                metadata = text.removeprefix(_PREFIX)
+            n_comments += 1
+            line = stream.readline()
+    names = tuple(next(csv.reader([line.decode()]), []))
+    return metadata, _find_layout(names, n_comments, columns)
+
+
+def _find_layout(names: tuple[str, ...], n_comments: int, columns: ColumnMap) -> Layout:
+    reading = recognise(columns, names, Problems())
+    kinds: dict[str, Any] = {}
+    for part, given in reading.columns.items():
+        labels = reading.labels.get(part.removeprefix("next_"))
+        if part in VECTORS and isinstance(given, tuple) and len(given) > 1:
+            kinds |= dict.fromkeys(given, pa.float32())
+        elif isinstance(given, str) and part == "reward":
+            kinds[given] = pa.float64()
+        elif isinstance(given, str) and labels and isinstance(labels[0], str):
+            kinds[given] = pa.string()
+    return Layout(names, n_comments, kinds)
+
+
+def _report_ragged(read: Rows, problems: Problems) -> None:
+    rows = np.array([row for row, _ in read.ragged], dtype=np.int64)
+    n_columns = len(read.schema)
+    problems.add_rows(
+        None,
+        rows,
+        lambda i: (f"has {read.ragged[i][1]} entries for {n_columns} columns", None),
+        "give every row one entry a column",
+    )
+    problems.rows = np.delete(np.arange(read.n_rows + len(rows)), rows)
+
+
+class _LineNumbers:
+    """The line of every row, blank lines left out as the reader leaves them out."""
+
+    def __init__(self, path: Path, n_head: int) -> None:
+        self._path = path
+        self._n_head = n_head
+        self._lines: NDArray[np.int64] | None = None
+
+    def __call__(self) -> NDArray[np.int64]:
+        if self._lines is None:
+            with open_binary(self._path) as stream:
+                filled = np.fromiter((bool(line.rstrip(b"\r\n")) for line in stream), np.bool_)
+            self._lines = np.flatnonzero(filled)[self._n_head :] + 1
+        return self._lines

@@ -1,0 +1,246 @@
+"""Minari datasets: a directory with the spaces as JSON and the episodes in HDF5.
+
+They are read as plain data. Minari itself may make the environment that a dataset names, and so run
+code of whoever wrote it; nothing of the kind happens here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from gymnasium.spaces import Space
+from numpy.typing import NDArray
+
+from nacre.logs.checks.problems import Problems, show
+from nacre.logs.formats.hdf5 import find_refusal, open_hdf5
+from nacre.logs.schema.categories import number_array
+from nacre.logs.schema.mapping import ColumnMap, Label
+from nacre.logs.schema.metadata import Metadata
+from nacre.logs.schema.spaces import JSON, SpaceError, space_from_json
+from nacre.logs.storage.stores import MEMORY, Store, release
+
+PREFIX = "minari:"
+_METADATA, _MAIN = "metadata.json", "main_data.hdf5"
+_EPISODE = re.compile(r"episode_([0-9]+)")
+_ARRAYS = {
+    "observation": "observations",
+    "action": "actions",
+    "reward": "rewards",
+    "next_observation": "observations",
+    "terminated": "terminations",
+    "truncated": "truncations",
+}
+_TOLD = ("dataset_id", "algorithm_name", "minari_version", "author", "description")
+
+
+def find_dataset(name: str | os.PathLike[str], problems: Problems) -> Path | None:
+    """Return the directory of a dataset's files, or None if `name` is none or after reporting.
+
+    Args:
+        name: `minari:` and the identifier of a dataset that was downloaded or collected here, or
+            the path of a dataset.
+        problems: Receives what is wrong with an identifier.
+    """
+    text = os.fspath(name)
+    if not text.startswith(PREFIX):
+        found = (path for path in (Path(text), Path(text) / "data") if _is_dataset(path))
+        return next(found, None)
+    identifier = text.removeprefix(PREFIX)
+    parts = identifier.split("/")
+    if not all(re.fullmatch(r"[\w.-]+", part) and part.strip(".") for part in parts):
+        problems.add(
+            f"{show(identifier)} is no identifier", "write it as minari:mujoco/ant/expert-v0"
+        )
+        return None
+    root = os.environ.get("MINARI_DATASETS_PATH") or Path.home() / ".minari" / "datasets"
+    path = Path(root, *parts, "data")
+    if _is_dataset(path):
+        return path
+    problems.add(
+        "is not on this machine",
+        f"download it first: minari download {identifier} (pip install 'nacre[minari]' brings it)",
+    )
+    return None
+
+
+def _is_dataset(path: Path) -> bool:
+    try:
+        return (path / _METADATA).is_file()
+    except (OSError, ValueError):
+        return False
+
+
+@dataclass(frozen=True)
+class _Episode:
+    """The arrays of an episode and its number of transitions."""
+
+    arrays: Mapping[str, Any]
+    length: int
+
+
+class MinariSource:
+    """The episodes of a dataset as columns of transitions."""
+
+    def __init__(
+        self,
+        file: Any,
+        episodes: list[_Episode],
+        metadata: Metadata,
+        problems: Problems,
+        store: Store,
+    ) -> None:
+        self.names = ["episode", *_ARRAYS]
+        self.metadata = metadata
+        self.store = store
+        self._file = file
+        self._problems = problems
+        self._episodes = episodes
+        self._n_rows = sum(episode.length for episode in episodes)
+
+    def is_numeric(self, name: str) -> bool:
+        """Return True: everything else was refused."""
+        return True
+
+    def load(self, name: str, part: str | None = None) -> NDArray[Any] | None:
+        """Return a column of all episodes."""
+        if name == "episode":
+            lengths = [episode.length for episode in self._episodes]
+            return np.repeat(np.arange(len(lengths)), lengths)
+        arrays = [episode.arrays[_ARRAYS[name]] for episode in self._episodes]
+        dtype = np.result_type(*{array.dtype for array in arrays})
+        values = self.store.empty((self._n_rows, *arrays[0].shape[1:]), dtype)
+        start = 1 if name == "next_observation" else 0
+        for array, rows in zip(arrays, self._places(), strict=True):
+            values[rows] = array[start : start + rows.stop - rows.start]
+            release(values)
+        return values
+
+    def _places(self) -> Iterator[slice]:
+        start = 0
+        for episode in self._episodes:
+            yield slice(start, start + episode.length)
+            start += episode.length
+
+    def load_codes(self, name: str, labels: tuple[Label, ...] | None) -> NDArray[Any] | None:
+        """Return (N,) the place of each value among `labels`, or None after reporting."""
+        values = self.load(name)
+        return None if values is None else number_array(name, values, labels, self._problems)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._file.close()
+
+
+def open_file(
+    path: Path, problems: Problems, columns: ColumnMap, store: Store = MEMORY
+) -> MinariSource | None:
+    """Open a dataset by the directory of its files, after looking at every episode's shape."""
+    metadata = _read_metadata(path / _METADATA, problems)
+    if problems:
+        return None
+    file = open_hdf5(path / _MAIN, problems)
+    if file is None:
+        return None
+    size = (path / _MAIN).stat().st_size
+    found = sorted((int(m[1]), m[0]) for name in file if (m := _EPISODE.fullmatch(name)))
+    episodes = [_check_episode(file, name, size, problems) for _, name in found]
+    if not episodes:
+        problems.add("has no episodes", "collect some with minari.DataCollector")
+    known = [episode for episode in episodes if episode is not None]
+    if not problems:
+        _check_shapes(known, [name for _, name in found], problems)
+    if problems:
+        file.close()
+        return None
+    return MinariSource(file, [e for e in known if e.length], metadata, problems, store)
+
+
+def estimate_bytes(path: Path) -> int:
+    """Return about how much memory the arrays of a log would take."""
+    return 2 * (path / _MAIN).stat().st_size
+
+
+def _check_episode(file: Any, name: str, size: int, problems: Problems) -> _Episode | None:
+    """Return the arrays of an episode, or None after reporting what is wrong with one of them."""
+    arrays = {}
+    for array in dict.fromkeys(_ARRAYS.values()):
+        label = f"{name}/{array}"
+        if not hasattr(file[name], "keys") or array not in file[name]:
+            problems.add("is missing", "write the dataset anew", column=label)
+            continue
+        refusal = find_refusal(file[name], array, size)
+        if refusal is not None:
+            problems.add(*refusal, column=label)
+            continue
+        arrays[array] = file[name][array]
+    if len(arrays) < len(set(_ARRAYS.values())):
+        return None
+    length = len(arrays["rewards"])
+    for array, values in arrays.items():
+        expected = length + (array == "observations")
+        if len(values) != expected:
+            problems.add(
+                f"has {len(values)} rows where {expected} are expected",
+                "write the dataset anew",
+                column=f"{name}/{array}",
+            )
+    return _Episode(arrays, length)
+
+
+def _check_shapes(episodes: list[_Episode], names: list[str], problems: Problems) -> None:
+    first = episodes[0].arrays
+    for episode, name in zip(episodes, names, strict=True):
+        for array, values in episode.arrays.items():
+            if values.shape[1:] != first[array].shape[1:]:
+                problems.add(
+                    f"has rows of shape {values.shape[1:]} where {first[array].shape[1:]} is "
+                    "expected",
+                    "write the dataset anew",
+                    column=f"{name}/{array}",
+                )
+
+
+def _read_metadata(path: Path, problems: Problems) -> Metadata:
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        form = document.get("data_format", "hdf5")
+    except (OSError, ValueError, AttributeError, RecursionError) as error:
+        problems.add(
+            f"has no readable {_METADATA} ({show(str(error))})", "download the dataset anew"
+        )
+        return Metadata()
+    if form != "hdf5":
+        problems.add(
+            f"is kept as {show(form)}", "write it with data_format='hdf5', the form that is read"
+        )
+    spaces: dict[str, Space[Any]] = {}
+    for name in ("observation", "action"):
+        try:
+            spaces[name] = _read_space(document.get(f"{name}_space"))
+        except (SpaceError, ValueError, TypeError, AttributeError, RecursionError) as error:
+            problems.add(
+                f"has the {name} space {error}",
+                "collect with gymnasium.wrappers.FlattenObservation or FlattenAction, a Box of "
+                "one axis or Discrete from 0 can be read",
+            )
+    told: dict[str, JSON] = {n: document[n] for n in _TOLD if isinstance(document.get(n), str)}
+    return Metadata(spaces, {"minari": told})
+
+
+def _read_space(text: Any) -> Space[Any]:
+    form = json.loads(text) if isinstance(text, str) else text
+    kind = form["type"]
+    if kind == "Discrete":
+        return space_from_json({"type": "discrete", "n": form["n"], "start": form.get("start", 0)})
+    if kind != "Box":
+        raise SpaceError(str(kind))
+    if len(form["shape"]) != 1:
+        raise SpaceError(f"Box of shape {tuple(form['shape'])}")
+    return space_from_json({"type": "box", "low": form["low"], "high": form["high"]})

@@ -1,0 +1,123 @@
+"""Arrow tables as sources of a log's columns, and as what a log is written from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from nacre.logs.checks.problems import Problems, show
+from nacre.logs.formats.arrow_columns import (
+    ArrowColumn,
+    is_list,
+    is_number,
+    plain,
+    plain_kind,
+    read_column,
+)
+from nacre.logs.schema.categories import Numbering
+from nacre.logs.schema.mapping import Label
+from nacre.logs.schema.metadata import KEY, decode_metadata
+from nacre.logs.storage.stores import MEMORY, Store, release
+
+
+class TableSource:
+    """The columns of an Arrow table, fetched one at a time and in chunks.
+
+    Args:
+        schema: The names and types of the columns, and what the file says about them.
+        n_rows: How many rows there are.
+        fetch: Gives the chunks of a column, once.
+        problems: Receives what is wrong.
+        store: Where the columns go.
+    """
+
+    def __init__(
+        self,
+        schema: Any,
+        n_rows: int,
+        fetch: Callable[[str], Iterable[Any]],
+        problems: Problems,
+        store: Store = MEMORY,
+    ) -> None:
+        self.names: list[str] = list(schema.names)
+        self.metadata = decode_metadata((schema.metadata or {}).get(KEY.encode()), problems)
+        self.store = store
+        self.close: Callable[[], None] = lambda: None
+        self._schema = schema
+        self._n_rows = n_rows
+        self._fetch = fetch
+        self._problems = problems
+
+    def is_numeric(self, name: str) -> bool:
+        """Return whether a column holds numbers, truth values or vectors of them."""
+        kind = plain_kind(self._schema.field(name).type)
+        return is_number(kind.value_type if is_list(kind) else kind)
+
+    def load(self, name: str, part: str | None = None) -> NDArray[Any] | None:
+        """Return a column as (N,) or (N, w), or None after reporting why it cannot be read."""
+        kind = plain_kind(self._schema.field(name).type)
+        column = ArrowColumn(name, kind, self._n_rows, part, self.store)
+        return self._guard(name, lambda: read_column(column, self._chunks(name), self._problems))
+
+    def load_codes(self, name: str, labels: tuple[Label, ...] | None) -> NDArray[Any] | None:
+        """Return (N,) the place of each value among `labels`, or None after reporting."""
+        return self._guard(name, lambda: self._number(name, labels))
+
+    def _number(self, name: str, labels: tuple[Label, ...] | None) -> NDArray[Any] | None:
+        numbering = Numbering(name, labels)
+        for chunk in self._chunks(name):
+            encoded = chunk.dictionary_encode()
+            indices = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False)
+            numbering.add(encoded.dictionary.to_pylist(), indices)
+        return numbering.finish(self._problems)
+
+    def _chunks(self, name: str) -> Iterator[Any]:
+        return (plain(chunk) for chunk in self._fetch(name))
+
+    def _guard(self, name: str, read: Callable[[], NDArray[Any] | None]) -> NDArray[Any] | None:
+        try:
+            return read()
+        except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
+            self._problems.add(
+                f"cannot be read ({show(str(error))})", "write the file anew", column=name
+            )
+            return None
+
+
+def build_tables(
+    columns: Mapping[str, NDArray[Any]], metadata: Mapping[str, str] | None, n_rows: int
+) -> Iterator[Any]:
+    """Yield Arrow tables of up to `n_rows` rows; (N, w) columns become lists of the fixed size w.
+
+    Columns that are mapped from files are read as they are needed and let go of.
+    """
+    length = len(next(iter(columns.values())))
+    for start in range(0, length, n_rows):
+        part = {name: values[start : start + n_rows] for name, values in columns.items()}
+        yield build_table(part, metadata)
+        release(*columns.values())
+
+
+def build_table(columns: Mapping[str, NDArray[Any]], metadata: Mapping[str, str] | None) -> Any:
+    """Return an Arrow table; (N, w) columns become lists of the fixed size w."""
+    arrays = []
+    for values in columns.values():
+        plain = np.ascontiguousarray(values)
+        if plain.ndim == 1:
+            arrays.append(pa.array(plain))
+        else:
+            flat = pa.array(plain.reshape(-1))
+            # Nothing is missing; to say so saves readers to look.
+            element = pa.field("element", flat.type, nullable=False)
+            kind = pa.list_(element, plain.shape[1])
+            arrays.append(pa.FixedSizeListArray.from_arrays(flat, type=kind))
+    fields = [
+        pa.field(name, array.type, nullable=not is_list(array.type))
+        for name, array in zip(columns, arrays, strict=True)
+    ]
+    return pa.Table.from_arrays(arrays, schema=pa.schema(fields, metadata=metadata))

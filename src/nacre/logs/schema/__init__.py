@@ -1,0 +1,1 @@
+"""What the columns of a log mean: recognition, maps, categories, spaces."""

@@ -1,0 +1,121 @@
+"""The JSON that travels with a log's columns: spaces, provenance, and the form of columns."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gymnasium.spaces import Space
+from numpy.typing import NDArray
+
+from nacre.errors import InputError
+from nacre.logs.checks.problems import Problems, show
+from nacre.logs.episodes import Log
+from nacre.logs.schema.spaces import JSON, SpaceError, space_from_json, space_to_json
+
+KEY = "nacre"
+_DTYPES = {f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)} | {
+    "float32",
+    "float64",
+    "bool",
+}
+
+
+@dataclass(frozen=True)
+class ColumnForm:
+    """How a further column was kept before a text format made it plain.
+
+    Attributes:
+        dtype: Its NumPy name.
+        width: The number of columns `name_0, name_1, …` it was spread over; None if it was not.
+    """
+
+    dtype: str
+    width: int | None = None
+
+
+@dataclass(frozen=True)
+class Metadata:
+    """What a file says about its columns.
+
+    Attributes:
+        spaces: For "observation" and "action", as far as told.
+        provenance: Where the log comes from.
+        forms: Of further columns; None if the file has no metadata at all.
+    """
+
+    spaces: dict[str, Space[Any]] = field(default_factory=dict)
+    provenance: dict[str, JSON] = field(default_factory=dict)
+    forms: dict[str, ColumnForm] | None = None
+
+
+def encode_metadata(log: Log, columns: Mapping[str, NDArray[Any]] | None = None) -> str:
+    """Return the metadata of a log, with the forms of `columns` for formats that lose them."""
+    document: dict[str, JSON] = {
+        "version": 1,
+        "observation_space": space_to_json(log.observation_space),
+        "action_space": space_to_json(log.action_space),
+        "provenance": dict(log.provenance),
+    }
+    if columns:
+        document["columns"] = {
+            name: {
+                "dtype": str(values.dtype),
+                "width": values.shape[1] if values.ndim == 2 else None,
+            }
+            for name, values in columns.items()
+        }
+    try:
+        return json.dumps(document, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"log: the provenance cannot be written as JSON ({error}); "
+            "use texts, finite numbers, lists and dictionaries"
+        ) from error
+
+
+def decode_metadata(text: str | bytes | None, problems: Problems) -> Metadata:
+    """Return what the metadata says; what is wrong in it goes to `problems`."""
+    if text is None:
+        return Metadata()
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        return _refuse(f"is no JSON ({error})", problems)
+    if not isinstance(document, dict):
+        return _refuse(f"is {show(document)}, not an object", problems)
+    spaces = {}
+    for name in ("observation", "action"):
+        form = document.get(f"{name}_space")
+        try:
+            if form is not None:
+                spaces[name] = space_from_json(form)
+        except SpaceError as error:
+            _refuse(f"has the {name} space {error}", problems)
+    provenance = document.get("provenance", {})
+    if not isinstance(provenance, dict):
+        _refuse(f"has the provenance {show(provenance)}, not an object", problems)
+        provenance = {}
+    return Metadata(spaces, provenance, _decode_forms(document.get("columns"), problems))
+
+
+def _decode_forms(forms: object, problems: Problems) -> dict[str, ColumnForm]:
+    decoded: dict[str, ColumnForm] = {}
+    if forms is None:
+        return decoded
+    entries = forms.items() if isinstance(forms, dict) else [("columns", forms)]
+    for name, form in entries:
+        dtype = form.get("dtype") if isinstance(form, dict) else None
+        width = form.get("width") if isinstance(form, dict) else None
+        if dtype not in _DTYPES or not (width is None or (type(width) is int and width > 0)):
+            _refuse(f"has for {show(name)} the form {show(form)}", problems)
+        else:
+            decoded[name] = ColumnForm(str(dtype), width)
+    return decoded
+
+
+def _refuse(what: str, problems: Problems) -> Metadata:
+    problems.add(f"the metadata under {KEY!r} {what}", "mend it, or remove it from the file")
+    return Metadata()

@@ -1,0 +1,59 @@
+"""What the coordinates and elements of a log are called where it comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from nacre.logs.episodes import Log
+from nacre.logs.schema.mapping import Label
+from nacre.logs.schema.spaces import JSON
+
+
+def observation_names(log: Log) -> tuple[str, ...]:
+    """Return the names of the observations' coordinates, (d,).
+
+    They are the columns from which the log was read, else `observation_0, observation_1, …`. A
+    Discrete space has one.
+    """
+    return _names(log, "observation", _width(log.observations.shape))
+
+
+def action_names(log: Log) -> tuple[str, ...]:
+    """Return the names of the actions' coordinates, (k,), likewise."""
+    return _names(log, "action", _width(log.actions.shape))
+
+
+def observation_labels(log: Log) -> tuple[Label, ...] | None:
+    """Return what the elements of a Discrete observation space stand for, if that is known."""
+    return _labels(log, "observation")
+
+
+def action_labels(log: Log) -> tuple[Label, ...] | None:
+    """Return what the elements of a Discrete action space stand for, if that is known."""
+    return _labels(log, "action")
+
+
+def _width(shape: tuple[int, ...]) -> int | None:
+    return shape[1] if len(shape) == 2 else None
+
+
+def _names(log: Log, part: str, width: int | None) -> tuple[str, ...]:
+    told = _entry(log.provenance, "columns", part)
+    if isinstance(told, list) and len(told) == (1 if width is None else width):
+        return tuple(str(name) for name in told)
+    if width is None:
+        return (told if isinstance(told, str) else part,)
+    stem = told if isinstance(told, str) else part
+    return tuple(f"{stem}_{i}" for i in range(width))
+
+
+def _labels(log: Log, part: str) -> tuple[Label, ...] | None:
+    told = _entry(log.provenance, "labels", part)
+    if not isinstance(told, list):
+        return None
+    return tuple(label for label in told if isinstance(label, str | bool | int | float))
+
+
+def _entry(provenance: Mapping[str, JSON], key: str, part: str) -> JSON:
+    entries = provenance.get(key)
+    return entries.get(part) if isinstance(entries, dict) else None

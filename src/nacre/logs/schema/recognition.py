@@ -1,0 +1,270 @@
+"""Finding the parts of a transition among columns by a map, and by the names people use."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from nacre.logs.checks.problems import Problems, show, show_names
+from nacre.logs.schema.draft import FIELDS, REQUIRED, VECTORS
+from nacre.logs.schema.mapping import ColumnMap, Label
+from nacre.logs.schema.spaces import JSON
+
+# By what is left of a name without capitals, blanks and hyphens.
+ALIASES: Mapping[str, tuple[str, ...]] = {
+    "episode": (
+        *("episode", "episode_id", "episode_index", "episode_number"),
+        *("traj_id", "traj", "trajectory", "trajectory_id"),
+    ),
+    "observation": ("observation", "observations", "obs", "state", "states"),
+    "action": ("action", "actions", "act", "acts"),
+    "next_observation": (
+        *("next_observation", "next_observations", "next_obs", "obs_next"),
+        *("next_state", "next_states", "new_obs"),
+    ),
+    "reward": ("reward", "rewards", "rew", "rews"),
+    "terminated": (
+        *("terminated", "terminal", "terminals", "termination", "terminations", "is_terminal"),
+        *("done", "dones"),
+    ),
+    "truncated": ("truncated", "truncation", "truncations", "timeout", "timeouts", "time_out"),
+}
+_DONE = ("done", "dones")
+# The array names of D4RL and of what follows it: no episodes, but rows in order and flags.
+_ARRAY, _ARRAY_FLAGS = "observations", ("terminals", "terminations", "dones")
+_NUMBERED = re.compile(r"(.+)_([0-9]{1,6})", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Where the parts of a transition are read from.
+
+    Attributes:
+        columns: By field, "step" and "done" included, one column or several side by side.
+        labels: By field, the values of a column of categories in order.
+        never_terminates: Whether no row is terminated, by the map.
+        ends_by_flags: Whether episodes end where a flag says so, for lack of a column.
+        doubtful_done: Whether a column called done was taken for `terminated` beside `truncated`.
+        unused: Columns that are left out, and why.
+        notes: What was assumed.
+        names: What the parts were called, for the provenance; empty if as here.
+    """
+
+    columns: Mapping[str, str | tuple[str, ...]]
+    labels: Mapping[str, tuple[Label, ...]] = field(default_factory=dict)
+    never_terminates: bool = False
+    ends_by_flags: bool = False
+    doubtful_done: bool = False
+    unused: Mapping[str, str | None] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    names: Mapping[str, JSON] = field(default_factory=dict)
+
+    @property
+    def used(self) -> set[str]:
+        """All columns that hold a part of a transition."""
+        return {name for names in self.columns.values() for name in listed(names)}
+
+
+def listed(names: str | tuple[str, ...]) -> tuple[str, ...]:
+    """Return one name or several as several."""
+    return (names,) if isinstance(names, str) else names
+
+
+def find_numbered(names: Sequence[str]) -> dict[str, dict[int, str]]:
+    """Return, for each stem, its numbered columns; of two with one number the later is left out."""
+    families: dict[str, dict[int, str]] = {}
+    for name in names:
+        match = _NUMBERED.fullmatch(name)
+        if match:
+            families.setdefault(match[1], {}).setdefault(int(match[2]), name)
+    return {
+        stem: family for stem, family in families.items() if stem in VECTORS or stem not in FIELDS
+    }
+
+
+def recognise(columns: ColumnMap, names: Sequence[str], problems: Problems) -> Reading:
+    """Decide which column holds what; what cannot be decided goes to `problems`."""
+    found: dict[str, str | tuple[str, ...]] = {}
+    for part, given in columns.named.items():
+        resolved = _resolve_given(part, given, names, problems)
+        if resolved is not None:
+            found[part] = resolved
+    names_left = [name for name in names if name not in columns.ignore]
+    taken = {name for given in found.values() for name in listed(given)}
+    assumed: dict[str, str] = {}
+    wrong = {part for part in columns.named if part not in found}
+    for part in FIELDS:
+        if part in columns.named or _is_settled(part, columns):
+            continue
+        stem = _recognise_field(part, names_left, taken, problems)
+        resolved = _resolve(stem, names_left, problems) if stem else None
+        if resolved is not None and stem is not None:
+            found[part] = resolved
+            if stem != part:
+                assumed[part] = stem
+        elif stem is not None:
+            wrong.add(part)
+    if "step" in names_left and "step" not in taken:
+        found["step"] = "step"
+    by_flags = columns.episode is False or _looks_like_arrays(found)
+    _report_missing(found, wrong, columns, by_flags, names, problems)
+    return Reading(
+        found,
+        columns.labels,
+        columns.terminated is False,
+        by_flags,
+        assumed.get("terminated", "").lower() in _DONE and "truncated" in found,
+        _find_unused(found, wrong, columns, names),
+        _note(assumed, by_flags and columns.episode is None),
+        _name_parts(found) if assumed or columns.named else {},
+    )
+
+
+def _is_settled(part: str, columns: ColumnMap) -> bool:
+    if part == "terminated":
+        return columns.terminated is False or columns.done is not None
+    return part == "episode" and columns.episode is False
+
+
+def _resolve_given(
+    part: str,
+    given: str | tuple[str, ...],
+    names: Sequence[str],
+    problems: Problems,
+) -> str | tuple[str, ...] | None:
+    is_stem = isinstance(given, str) and given not in names and given in find_numbered(names)
+    if is_stem and part in VECTORS:
+        return _resolve(str(given), names, problems)
+    absent = [name for name in listed(given) if name not in names]
+    if not absent:
+        return given
+    problems.add(
+        f"the column map names {show_names(absent)} for {part}; there are {show_names(names)}",
+        "name columns that are there",
+    )
+    return None
+
+
+def _resolve(stem: str, names: Sequence[str], problems: Problems) -> str | tuple[str, ...] | None:
+    """Return the column of that name, or `stem_0, stem_1, …`; None if they do not fit."""
+    family = find_numbered(names).get(stem, {})
+    if stem in names:
+        if not family:
+            return stem
+        problems.add(
+            f"is there twice, also as {show_names(family.values())}",
+            "keep one of the two forms",
+            column=stem,
+        )
+        return None
+    absent = [f"{stem}_{i}" for i in range(max(family)) if i not in family]
+    if absent:
+        problems.add(
+            f"is missing: there are {show_names(family.values())}",
+            "number the columns from 0 without a gap",
+            column=absent[0],
+        )
+        return None
+    return tuple(family[i] for i in range(len(family)))
+
+
+def _recognise_field(
+    part: str, names: Sequence[str], taken: set[str], problems: Problems
+) -> str | None:
+    """Return the column, or the stem of numbered ones, that is called like a field."""
+    families = find_numbered(names) if part in VECTORS else {}
+    if part in names or part in families:
+        return part
+    stems = [name for name in names if name not in taken]
+    stems += [stem for stem, family in families.items() if not taken & set(family.values())]
+    called = [stem for stem in dict.fromkeys(stems) if _normalise(stem) in ALIASES[part]]
+    if len(called) <= 1:
+        return called[0] if called else None
+    problems.add(
+        f"{part} could be any of {show_names(called)}",
+        f"write {part} = {_quote(called[0])} in the column map, or which it is",
+    )
+    return called[0]
+
+
+def _normalise(name: str) -> str:
+    return name.strip().lower().replace(" ", "_").replace("-", "_")
+
+
+def _quote(name: str) -> str:
+    return show(name).replace("'", '"')
+
+
+def _looks_like_arrays(found: Mapping[str, str | tuple[str, ...]]) -> bool:
+    flags = found.get("terminated", found.get("done"))
+    return (
+        "episode" not in found
+        and found.get("observation") == _ARRAY
+        and isinstance(flags, str)
+        and flags in _ARRAY_FLAGS
+    )
+
+
+def _report_missing(
+    found: Mapping[str, object],
+    wrong: set[str],
+    columns: ColumnMap,
+    by_flags: bool,
+    names: Sequence[str],
+    problems: Problems,
+) -> None:
+    settled = {"terminated"} if columns.terminated is False or "done" in found else set()
+    settled |= {"episode"} if by_flags else set()
+    if columns.done is not None and "truncated" not in found:
+        problems.add(
+            "the column map names done, but no column says which ends are truncated",
+            "name truncated too, or write terminated instead of done",
+        )
+    for name in REQUIRED:
+        if name in found or name in wrong | settled:
+            continue
+        either = f"{name} or {name}_0, {name}_1, …" if name in VECTORS else name
+        remedy = f"add the column {either}, or name another in the column map"
+        if name in ("episode", "terminated"):
+            meaning = {
+                "episode": "rows lie in order and end where a flag says",
+                "terminated": "the world never ends an episode",
+            }
+            remedy += f", or write {name} = false there if {meaning[name]}"
+        problems.add(f"is missing; there are {show_names(names)}", remedy, column=name)
+
+
+def _find_unused(
+    found: Mapping[str, str | tuple[str, ...]],
+    wrong: set[str],
+    columns: ColumnMap,
+    names: Sequence[str],
+) -> dict[str, str | None]:
+    """Return columns to leave out: ignored, or named like a field that is wrong or elsewhere."""
+    unused: dict[str, str | None] = dict.fromkeys(columns.ignore)
+    used = {name for given in found.values() for name in listed(given)}
+    numbered = find_numbered(names)
+    mapped = set(columns.as_json()) | ({"terminated"} if columns.done else set())
+    for part in (*FIELDS, "step"):
+        for name in (part, *numbered.get(part, {}).values()):
+            if name in names and name not in used and part in mapped | wrong:
+                why = f"the column {show(name)} was left out: the column map says otherwise"
+                unused[name] = None if part in wrong else why
+    return unused
+
+
+def _note(assumed: Mapping[str, str], by_flags: bool) -> tuple[str, ...]:
+    notes = []
+    if assumed:
+        pairs = ", ".join(f"{part} from {show(stem)}" for part, stem in assumed.items())
+        notes.append(f"columns were recognised by their names: {pairs}")
+    if by_flags:
+        notes.append("there is no column of episodes: they end where a flag says so")
+    return tuple(notes)
+
+
+def _name_parts(found: Mapping[str, str | tuple[str, ...]]) -> dict[str, JSON]:
+    return {
+        part: list(names) if isinstance(names, tuple) else names for part, names in found.items()
+    }

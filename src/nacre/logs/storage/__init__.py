@@ -1,0 +1,1 @@
+"""Where the arrays of a log live: in memory, or mapped from files."""

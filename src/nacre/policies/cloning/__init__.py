@@ -1,0 +1,1 @@
+"""Policies fitted to what another policy says or did."""

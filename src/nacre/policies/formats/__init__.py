@@ -1,0 +1,1 @@
+"""File formats and other forms of policies, one module each."""

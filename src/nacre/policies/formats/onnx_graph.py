@@ -1,0 +1,167 @@
+"""Our policies as ONNX graphs, built by hand from a few standard operators."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from types import ModuleType
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from nacre.errors import InputError
+from nacre.policies.formats.onnx_session import import_onnx
+from nacre.policies.heads import count_outputs
+from nacre.policies.policy import MLPPolicy, Policy, Signature, TabularPolicy
+
+OPSET = 13
+IR_VERSION = 8
+
+
+def build_onnx(policy: Policy, description: Mapping[str, Any]) -> bytes:
+    """The ONNX file of a policy of ours.
+
+    One input, `observation`, a batch of rows (whole numbers if discrete). Outputs, a row each:
+    `action`, the one without noise, and `probabilities` and `logits`, or `q`, or `mean` and `std`
+    of a Gaussian, clipped by the action space where that has bounds, or `location` and `std` of one
+    that tanh squashes into the action space.
+
+    Args:
+        policy: A network or a table.
+        description: What to keep in the file's metadata, JSON.
+
+    Raises:
+        InputError: If the policy is of another kind, or the packages are missing.
+    """
+    onnx, _ = import_onnx()
+    graph = _Graph(onnx)
+    if isinstance(policy, TabularPolicy):
+        logits = graph.add("Gather", graph.constant(_single(policy.logits)), "observation")
+        _add_choice(graph, logits, policy.signature.action_size)
+    elif isinstance(policy, MLPPolicy):
+        _add_head(graph, policy, _add_network(graph, policy))
+    else:
+        raise InputError(f"a {type(policy).__name__} has no ONNX form; clone it into a network")
+    model = graph.finish(policy.signature)
+    entry = model.metadata_props.add()
+    entry.key, entry.value = "nacre", json.dumps(description)
+    onnx.checker.check_model(model)
+    return bytes(model.SerializeToString())
+
+
+class _Graph:
+    """Nodes and constants, named as they come."""
+
+    def __init__(self, onnx: ModuleType) -> None:
+        self._onnx = onnx
+        self._nodes: list[Any] = []
+        self._constants: list[Any] = []
+        self._outputs: list[tuple[str, bool, int | None]] = []
+
+    def constant(self, values: np.ndarray) -> str:
+        name = f"constant_{len(self._constants)}"
+        self._constants.append(self._onnx.numpy_helper.from_array(np.array(values), name))
+        return name
+
+    def add(self, kind: str, *inputs: str, **attributes: Any) -> str:
+        name = f"value_{len(self._nodes)}"
+        self._nodes.append(self._onnx.helper.make_node(kind, inputs, [name], **attributes))
+        return name
+
+    def output(self, name: str, value: str, *, width: int | None, whole: bool = False) -> None:
+        self._nodes.append(self._onnx.helper.make_node("Identity", [value], [name]))
+        self._outputs.append((name, whole, width))
+
+    def finish(self, signature: Signature) -> Any:
+        helper, types = self._onnx.helper, self._onnx.TensorProto
+
+        def declare(name: str, whole: bool, width: int | None) -> Any:
+            shape = ["batch"] if width is None else ["batch", width]
+            return helper.make_tensor_value_info(name, types.INT64 if whole else types.FLOAT, shape)
+
+        discrete = isinstance(signature.observation_space, gymnasium.spaces.Discrete)
+        size = None if discrete else signature.observation_size
+        graph = helper.make_graph(
+            self._nodes,
+            "policy",
+            [declare("observation", discrete, size)],
+            [declare(*output) for output in self._outputs],
+            self._constants,
+        )
+        opset = helper.make_opsetid("", OPSET)
+        return helper.make_model(
+            graph, opset_imports=[opset], ir_version=IR_VERSION, producer_name="nacre"
+        )
+
+
+def _add_network(graph: _Graph, policy: MLPPolicy) -> str:
+    """Scaling and layers; the first layer of discrete observations picks rows of its weight."""
+    value = "observation"
+    if policy.scaling is not None:
+        value = graph.add("Sub", value, graph.constant(_single(policy.scaling.shift)))
+        value = graph.add("Div", value, graph.constant(_single(policy.scaling.scale)))
+        if policy.scaling.limit is not None:
+            limit = _single(policy.scaling.limit)
+            value = graph.add("Clip", value, graph.constant(-limit), graph.constant(limit))
+    network = policy.network
+    discrete = isinstance(policy.observation_space, gymnasium.spaces.Discrete)
+    for i, (weight, bias, activation) in enumerate(
+        zip(network.weights, network.biases, network.activations, strict=True)
+    ):
+        matrix, vector = graph.constant(_single(weight)), graph.constant(_single(bias))
+        if i == 0 and discrete:
+            value = graph.add("Add", graph.add("Gather", matrix, value), vector)
+        else:
+            value = graph.add("Gemm", value, matrix, vector)
+        if activation != "identity":
+            value = graph.add({"relu": "Relu", "tanh": "Tanh"}[activation], value)
+    return value
+
+
+def _add_head(graph: _Graph, policy: MLPPolicy, value: str) -> None:
+    size = policy.signature.action_size
+    if policy.head == "categorical":
+        _add_choice(graph, value, size)
+        return
+    if policy.head == "greedy":
+        graph.output(
+            "action", graph.add("ArgMax", value, axis=-1, keepdims=0), width=None, whole=True
+        )
+        graph.output("q", value, width=size)
+        return
+    low, high = (np.asarray(limit, np.float32) for limit in policy.signature.action_limits)
+    if policy.head == "deterministic":
+        graph.output("action", _clip(graph, value, low, high), width=size)
+        return
+    indices = np.arange(count_outputs(policy.head, size))
+    location = graph.add("Gather", value, graph.constant(indices[:size]), axis=-1)
+    log_std = graph.add("Gather", value, graph.constant(indices[size:]), axis=-1)
+    bounds = (graph.constant(_single(bound)) for bound in policy.log_std_bounds)
+    std = graph.add("Exp", graph.add("Clip", log_std, *bounds))
+    if policy.head == "squashed_gaussian":
+        half, centre = (np.subtract(high, low) / 2), (np.add(high, low) / 2)
+        pressed = graph.add("Mul", graph.add("Tanh", location), graph.constant(half))
+        action = graph.add("Add", pressed, graph.constant(centre))
+    else:
+        action = location
+    if policy.head != "gaussian":
+        action = _clip(graph, action, low, high)
+    graph.output("action", action, width=size)
+    graph.output("location" if policy.head == "squashed_gaussian" else "mean", location, width=size)
+    graph.output("std", std, width=size)
+
+
+def _add_choice(graph: _Graph, logits: str, size: int) -> None:
+    action = graph.add("ArgMax", logits, axis=-1, keepdims=0)
+    graph.output("action", action, width=None, whole=True)
+    graph.output("probabilities", graph.add("Softmax", logits, axis=-1), width=size)
+    graph.output("logits", logits, width=size)
+
+
+def _clip(graph: _Graph, value: str, low: np.ndarray, high: np.ndarray) -> str:
+    return graph.add("Min", graph.add("Max", value, graph.constant(low)), graph.constant(high))
+
+
+def _single(values: Any) -> np.ndarray:
+    return np.asarray(values, np.float32)

@@ -1,0 +1,70 @@
+"""The policy tensors of the published experiments.
+
+`net.0` and `net.2` are the hidden layers; then `mu_layer` and `log_std_layer` with ReLU after both
+hidden layers (`squashed_gaussian_mlp`), or `logits` with ReLU after the first only
+(`categorical_mlp`). The metadata name the kind and the action limit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import gymnasium
+import numpy as np
+
+from nacre.errors import InputError
+from nacre.policies.formats.tensors import Tensors, stack_layers, take
+from nacre.policies.policy import MLPPolicy, Signature
+
+PUBLISHED_KINDS = ("squashed_gaussian_mlp", "categorical_mlp")
+
+
+def assemble_published(tensors: Tensors, metadata: Mapping[str, str]) -> MLPPolicy:
+    """The policy that these tensors are, as its kind says."""
+    tensors = dict(tensors)
+    hidden = [_layer(tensors, "net.0"), _layer(tensors, "net.2")]
+    size = hidden[0][0].shape[1]
+    observations = gymnasium.spaces.Box(-np.inf, np.inf, (size,), np.float32)
+    if metadata["kind"] == "categorical_mlp":
+        last = _layer(tensors, "logits")
+        signature = Signature(observations, gymnasium.spaces.Discrete(len(last[1])))
+        network = stack_layers([*hidden, last], ("relu", "identity", "identity"))
+        return _checked(MLPPolicy(network, None, signature, "categorical"))
+    location, log_std = _layer(tensors, "mu_layer"), _layer(tensors, "log_std_layer")
+    if location[0].shape != log_std[0].shape:
+        raise InputError(
+            f"mu_layer of shape {location[0].shape} and log_std_layer of shape {log_std[0].shape} "
+            "have to be of the same shape"
+        )
+    bound = np.full(len(location[1]), _limit(metadata), np.float32)
+    signature = Signature(observations, gymnasium.spaces.Box(-bound, bound, dtype=np.float32))
+    last = (np.concatenate([location[0], log_std[0]]), np.concatenate([location[1], log_std[1]]))
+    network = stack_layers([*hidden, last], ("relu", "relu", "identity"))
+    return _checked(MLPPolicy(network, None, signature, "squashed_gaussian"))
+
+
+def _layer(tensors: Tensors, name: str) -> tuple[np.ndarray, np.ndarray]:
+    weight, bias = take(tensors, f"{name}.weight"), take(tensors, f"{name}.bias")
+    if weight.ndim != 2 or bias.shape != weight.shape[:1] or 0 in weight.shape:
+        raise InputError(
+            f"{name}: weight of shape {weight.shape} and bias of shape {bias.shape}, expected "
+            "(outputs, inputs) and (outputs,)"
+        )
+    return weight, bias
+
+
+def _limit(metadata: Mapping[str, str]) -> float:
+    text = metadata.get("action_limit", "")
+    try:
+        limit = float(text)
+    except ValueError:
+        limit = math.nan
+    if not 0 < limit <= float(np.finfo(np.float32).max):
+        raise InputError(f"action_limit {text!r:.60} in its metadata: expected a positive number")
+    return limit
+
+
+def _checked(policy: MLPPolicy) -> MLPPolicy:
+    policy.check()
+    return policy

@@ -1,0 +1,251 @@
+"""Policy files: safetensors with a description in the metadata, never a pickle.
+
+Layout: tensors `layers.<i>.weight` (outputs, inputs), `layers.<i>.bias`, optional `scaling.shift`
+and `scaling.scale` (and `scaling.limit`), or `logits` for a table; metadata key `nacre` with one
+JSON document (format, kind, spaces, architecture, provenance).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import jax.numpy as jnp
+import numpy as np
+import safetensors
+import safetensors.numpy
+
+from nacre.errors import InputError
+from nacre.logs.schema.spaces import SpaceError, space_from_json, space_to_json
+from nacre.policies.blackbox import BlackBox
+from nacre.policies.formats.published import PUBLISHED_KINDS, assemble_published
+from nacre.policies.formats.rules import RulePolicy
+from nacre.policies.formats.tensors import (
+    Tensors,
+    check_tensors,
+    describe_error,
+    stack_layers,
+    take,
+)
+from nacre.policies.networks import MLP
+from nacre.policies.policy import MLPPolicy, Policy, Scaling, Signature, TabularPolicy
+from nacre.policies.records import RecordedPolicy
+
+FORMAT = 1
+SUFFIX = ".safetensors"
+LARGEST_FILE = 2**31
+
+
+def dump_safetensors(policy: Policy, provenance: Mapping[str, Any]) -> bytes:
+    """The content of a policy's file.
+
+    Raises:
+        InputError: If it has no file form, holds NaN, or its provenance has no JSON form.
+    """
+    tensors, _ = _describe(policy)
+    problems = check_tensors(tensors)
+    if problems:
+        raise InputError(problems)
+    try:
+        text = json.dumps(describe_policy(policy, provenance))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputError(
+            f"provenance has no JSON form ({describe_error(error)}); give plain numbers, texts, "
+            "lists and dictionaries"
+        ) from None
+    return safetensors.numpy.save(tensors, metadata={"nacre": text})
+
+
+def describe_policy(policy: Policy, provenance: Mapping[str, Any]) -> dict[str, Any]:
+    """The description that a policy's file holds beside its tensors."""
+    return _describe(policy)[1] | {"format": FORMAT, "provenance": dict(provenance)}
+
+
+def read_safetensors(path: Path) -> tuple[Policy, dict[str, Any]]:
+    """A policy of ours or of the published experiments, and where its file says it comes from.
+
+    Raises:
+        InputError: If there is no such file or it is not a policy; one line for each problem.
+    """
+    tensors, metadata = _open(path)
+    try:
+        if "nacre" in metadata:
+            description = _parse(metadata["nacre"])
+            return _assemble(tensors, description), description["provenance"]
+        if metadata.get("kind") in PUBLISHED_KINDS:
+            return assemble_published(tensors, metadata), {"published": metadata}
+    except InputError as error:
+        _raise_for(path, error.problems)
+    raise InputError(
+        f"{path}: neither a nacre policy nor a published one (metadata kind is "
+        f"{metadata.get('kind')!r:.60}); write it with nacre.write_policy"
+    )
+
+
+def fingerprint(policy: Policy) -> str:
+    """SHA-256 of a policy's tensors, architecture and spaces.
+
+    A record's and a rule's is that of all it says. Functions of the user's own count by their name.
+    """
+    if isinstance(policy, BlackBox | RecordedPolicy | RulePolicy):
+        return policy.digest
+    tensors, description = _describe(policy)
+    digest = hashlib.sha256(json.dumps(description, sort_keys=True).encode())
+    for name in sorted(tensors):
+        tensor = tensors[name]
+        digest.update(f"{name} {tensor.dtype} {tensor.shape} ".encode())
+        digest.update(tensor.tobytes())
+    return digest.hexdigest()
+
+
+def _raise_for(path: Path, problems: tuple[str, ...] | list[str]) -> None:
+    if problems:
+        raise InputError([f"{path}: {problem}" for problem in problems]) from None
+
+
+def _open(path: Path) -> tuple[Tensors, dict[str, str]]:
+    """Tensors and metadata of a file, each tensor checked to be finite numbers."""
+    try:
+        _check_file(path)
+        with safetensors.safe_open(path, framework="np") as file:
+            tensors = {name: np.asarray(file.get_tensor(name)) for name in file.keys()}  # noqa: SIM118
+            metadata = dict(file.metadata() or {})
+    except InputError:
+        raise
+    except (safetensors.SafetensorError, OSError, TypeError, ValueError) as error:
+        raise InputError(
+            f"{path}: cannot be read as safetensors ({describe_error(error)}); export the policy "
+            "again"
+        ) from None
+    _raise_for(path, check_tensors(tensors))
+    return tensors, metadata
+
+
+def _check_file(path: Path) -> None:
+    if path.stat().st_size > LARGEST_FILE:
+        raise InputError(f"{path}: larger than 2 GiB; a policy of ours never is")
+
+
+def _parse(text: str) -> dict[str, Any]:
+    """The description as a dictionary with a provenance, its format checked."""
+    try:
+        description = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(
+            f"its description is not JSON ({describe_error(error)}); export the policy again"
+        ) from None
+    if not isinstance(description, dict) or "format" not in description:
+        raise InputError("its description has no format; export the policy again")
+    if description["format"] != FORMAT:
+        raise InputError(
+            f"policy format {description['format']!r:.60}, this nacre reads format {FORMAT}: "
+            "update nacre or export the policy again"
+        )
+    provenance = description.setdefault("provenance", {})
+    if not isinstance(provenance, dict):
+        raise InputError(
+            f"its provenance is {provenance!r:.60}, expected an object; export the policy again"
+        )
+    return description
+
+
+def _describe(policy: Policy) -> tuple[Tensors, dict[str, Any]]:
+    description: dict[str, Any] = {
+        "observation_space": space_to_json(policy.observation_space),
+        "action_space": space_to_json(policy.action_space),
+    }
+    if isinstance(policy, TabularPolicy):
+        return {"logits": np.array(policy.logits)}, description | {"kind": "tabular"}
+    if not isinstance(policy, MLPPolicy):
+        raise InputError(f"a {type(policy).__name__} has no file form; clone it into a network")
+    tensors = {}
+    for i, (weight, bias) in enumerate(
+        zip(policy.network.weights, policy.network.biases, strict=True)
+    ):
+        tensors[f"layers.{i}.weight"] = np.ascontiguousarray(np.asarray(weight).T)
+        tensors[f"layers.{i}.bias"] = np.array(bias)
+    if policy.scaling is not None:
+        tensors["scaling.shift"] = np.array(policy.scaling.shift)
+        tensors["scaling.scale"] = np.array(policy.scaling.scale)
+        if policy.scaling.limit is not None:
+            tensors["scaling.limit"] = np.array(policy.scaling.limit)
+    return tensors, description | {
+        "kind": "mlp",
+        "head": policy.head,
+        "activations": list(policy.network.activations),
+        "log_std_bounds": list(policy.log_std_bounds),
+    }
+
+
+def _assemble(tensors: Tensors, description: Mapping[str, Any]) -> Policy:
+    """The policy that a description and its tensors make, every tensor used."""
+    tensors = dict(tensors)
+    signature = Signature(
+        _space(description, "observation_space"), _space(description, "action_space")
+    )
+    kind = description.get("kind")
+    policy: Policy
+    if kind == "tabular":
+        policy = _assemble_table(tensors, signature)
+    elif kind == "mlp":
+        policy = _assemble_network(tensors, description, signature)
+    else:
+        raise InputError(f"unknown kind of policy {kind!r:.60}; known: mlp, tabular")
+    if tensors:
+        raise InputError(
+            f"tensors {', '.join(map(repr, sorted(tensors)))[:100]} belong to nothing in its "
+            "description; export the policy again"
+        )
+    return policy
+
+
+def _assemble_table(tensors: Tensors, signature: Signature) -> TabularPolicy:
+    logits = take(tensors, "logits")
+    expected = (signature.observation_size, signature.action_size)
+    discrete = isinstance(signature.observation_space, gymnasium.spaces.Discrete)
+    if logits.shape != expected or not discrete or not signature.discrete_actions:
+        raise InputError(
+            f"a table of shape {logits.shape} does not fit its spaces: it needs discrete ones and "
+            f"shape {expected}"
+        )
+    return TabularPolicy(jnp.asarray(logits), signature)
+
+
+def _assemble_network(
+    tensors: Tensors, description: Mapping[str, Any], signature: Signature
+) -> MLPPolicy:
+    activations = description.get("activations")
+    if not isinstance(activations, list) or not all(isinstance(name, str) for name in activations):
+        raise InputError(f"activations {activations!r:.60}: expected a list with one name a layer")
+    layers = [
+        (take(tensors, f"layers.{i}.weight"), take(tensors, f"layers.{i}.bias"))
+        for i in range(len(activations))
+    ]
+    network: MLP = stack_layers(layers, tuple(activations))
+    scaling = None
+    if "scaling.shift" in tensors or "scaling.scale" in tensors:
+        shift, scale = take(tensors, "scaling.shift"), take(tensors, "scaling.scale")
+        limit = jnp.asarray(take(tensors, "scaling.limit")) if "scaling.limit" in tensors else None
+        scaling = Scaling(jnp.asarray(shift), jnp.asarray(scale), limit)
+    bounds = description.get("log_std_bounds")
+    if not (
+        isinstance(bounds, list)
+        and len(bounds) == 2
+        and all(isinstance(bound, int | float) and abs(bound) < 1e6 for bound in bounds)
+    ):
+        raise InputError(f"log_std_bounds {bounds!r:.60}: expected two numbers")
+    head: Any = description.get("head")
+    policy = MLPPolicy(network, scaling, signature, head, (float(bounds[0]), float(bounds[1])))
+    policy.check()
+    return policy
+
+
+def _space(description: Mapping[str, Any], name: str) -> gymnasium.Space[Any]:
+    try:
+        return space_from_json(description.get(name))
+    except SpaceError as error:
+        raise InputError(f"{name}: {describe_error(error)}") from None

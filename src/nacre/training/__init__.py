@@ -1,0 +1,1 @@
+"""What learners and estimators share: critic ensembles, backups, batches, loops."""

@@ -1,0 +1,164 @@
+"""What comes before the first epoch: fresh critics, scaled and fitted to the log's returns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Int, PRNGKeyArray
+
+from nacre.logs import Log
+from nacre.policies.policy import Scaling, Signature
+from nacre.training.backup import CriticConfig, CriticState, fit_critics, step_critics
+from nacre.training.critics import Critics
+from nacre.training.features import Floats
+from nacre.training.feeds import Chunk, Feed, Progress, run_chunk
+from nacre.training.returns import bootstrapped_returns_to_go
+from nacre.training.transitions import Batch, MappedTransitions, Transitions
+
+LARGEST_BELIEVABLE = 100.0
+"""Critics beyond this many times the largest possible |value| have exploded."""
+
+
+def init_critics(
+    config: CriticConfig,
+    key: PRNGKeyArray,
+    log: Log,
+    signature: Signature,
+    discount: float,
+    to_go: Floats | None = None,
+) -> Critics:
+    """A fresh ensemble with the scalings that the configuration asks for, taken from the log.
+
+    `to_go` are the log's `bootstrapped_returns_to_go`, where the caller has them.
+    """
+    scaling = None
+    if config.scale_observations and log.observations.ndim == 2:
+        scaling = fit_scaling(log)
+    shift, spread = 0.0, 1.0
+    if config.scale_returns:
+        if to_go is None:
+            to_go = bootstrapped_returns_to_go(log, discount)
+        shift = float(to_go.mean())
+        # A policy that earns the same everywhere has no spread; another one would have some.
+        spread = max(float(to_go.std()), 1e-3 * abs(shift), 1e-6)
+    return config.init(key, signature, scaling=scaling, shift=shift, spread=spread)
+
+
+def begin_critics(
+    config: CriticConfig,
+    log: Log,
+    transitions: Transitions | MappedTransitions,
+    signature: Signature,
+    discount: float,
+    keys: tuple[PRNGKeyArray, PRNGKeyArray],
+    n_steps: int,
+    given: Critics | None = None,
+) -> tuple[CriticState, CriticState]:
+    """Critics that have seen nothing, or those given, and the same fitted to the log's returns.
+
+    Args:
+        config: The critics.
+        log: The log.
+        transitions: The same, ready to be sampled from.
+        signature: The spaces.
+        discount: γ.
+        keys: Of the networks and of the fit.
+        n_steps: Steps of the fit; none leaves the critics as they are.
+        given: Critics to begin with instead of fresh ones.
+    """
+    to_go = None
+    if n_steps and config.scale_returns:
+        # What scales the critics is what they are fitted to: found once.
+        to_go = bootstrapped_returns_to_go(log, discount)
+    critics = given
+    if critics is None:
+        critics = init_critics(config, keys[0], log, signature, discount, to_go)
+    fresh = CriticState.init(config, critics)
+    fitted = prefit(config, fresh, log, transitions, discount, keys[1], n_steps, to_go)
+    return fresh, fitted
+
+
+def fit_scaling(log: Log) -> Scaling:
+    """`Scaling.fit` of a log's observations, to the bit also where they are not in memory."""
+    rows = log.observations
+    if not log.is_mapped:
+        return Scaling.fit(rows)
+    shift, spread = rows.mean(axis=0, dtype=np.float64), rows.std(axis=0, dtype=np.float64)
+    scale = np.where(spread > 1e-6 * np.abs(shift) + 1e-12, spread, 1.0)
+    return Scaling(jnp.asarray(shift, jnp.float32), jnp.asarray(scale, jnp.float32))
+
+
+def prefit(
+    config: CriticConfig,
+    state: CriticState,
+    log: Log,
+    transitions: Transitions | MappedTransitions,
+    discount: float,
+    key: PRNGKeyArray,
+    n_steps: int,
+    to_go: Floats | None = None,
+) -> CriticState:
+    """Fit the critics to the log's returns-to-go: exact for the policy that made the log."""
+    if n_steps == 0:
+        return state
+    if to_go is None:
+        to_go = bootstrapped_returns_to_go(log, discount)
+    if isinstance(transitions, Transitions):
+        online = fit_critics(
+            config, transitions, jnp.asarray(to_go, float), state, key, n_steps
+        ).online
+        return CriticState.init(config, online)
+    progress = Progress.begin(state, jnp.zeros(()))
+
+    def draw(rows: Any, key: PRNGKeyArray) -> Batch:
+        batch: Batch = rows.sample(key, config.batch_size)
+        return batch
+
+    with Feed(transitions, draw, n_steps, to_go.astype(np.float32)) as feed:
+        for chunk, count in feed.chunks(key):
+            progress = _fit_chunk(config, chunk, progress, key, jnp.asarray(count))
+    return CriticState.init(config, progress.state.online)
+
+
+@eqx.filter_jit
+def _fit_chunk(
+    config: CriticConfig,
+    chunk: Chunk,
+    progress: Progress,
+    key: PRNGKeyArray,
+    n_steps: Int[Array, ""],
+) -> Progress:
+    """Steps of `fit_critics`, through a chunk of rows and their targets."""
+    dynamic, static = eqx.partition(progress.state, eqx.is_array)
+
+    def step(key: PRNGKeyArray, rows: Chunk, dynamic: Any) -> tuple[Any, Array]:
+        batch = rows.sample(key, config.batch_size)
+        state = eqx.combine(dynamic, static)
+        state, _ = step_critics(config, state, batch, rows.sample_targets())
+        return eqx.filter(state, eqx.is_array), jnp.zeros(())
+
+    begun = progress._replace(state=dynamic)
+    after = run_chunk(step, chunk, begun, key, n_steps, lambda _: jnp.asarray(True))
+    return after._replace(state=eqx.combine(after.state, static))
+
+
+def largest_believable(log: Log, discount: float) -> float:
+    """Mean |Q| beyond which critics are taken to have exploded.
+
+    Counted from the largest possible |value|, max |r| / (1 - γ), but from no less than one: fresh
+    networks are of that order whatever the rewards.
+    """
+    largest_value = float(np.abs(log.rewards).max()) / (1.0 - discount)
+    # Single precision ends there, and rewards may come close to it.
+    return min(LARGEST_BELIEVABLE * max(1.0, largest_value), float(np.finfo(np.float32).max))
+
+
+def draw_resampling(n_episodes: int, n_members: int, seed: int) -> np.ndarray:
+    """(E, M) how often each member sees each episode, of mean one for every member."""
+    counts = np.random.default_rng(seed).multinomial(
+        n_episodes, np.full(n_episodes, 1.0 / n_episodes), size=n_members
+    )
+    return counts.T.astype(np.float32)

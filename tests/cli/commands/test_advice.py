@@ -1,0 +1,167 @@
+"""What advise and evaluate make of their options, with the computing left out."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nacre import examples, tracking
+from nacre.advice import evaluate as valuation
+from nacre.advice import pipeline as advisor
+from nacre.advice.evaluate import Valuation
+from nacre.advice.result import Estimate
+from nacre.cli import console
+from nacre.training.progress import Silent, Tick
+
+Invoke = Callable[..., Any]
+CART = examples.find_directory()
+LOG, POLICY, COST = (CART / name for name in ("log.parquet", "old.safetensors", "cost.toml"))
+ADVISE = ("advise", "--log", LOG, "--policy", POLICY, "--cost", COST)
+EVALUATE = ("evaluate", "--log", LOG, "--policy", POLICY)
+
+
+class FoundAdvice:
+    """Stands for an advice."""
+
+    verdict = "keep"
+
+    def as_json(self) -> dict[str, str]:
+        return {"verdict": self.verdict}
+
+    def save(self, folder: Path) -> None:
+        folder.mkdir()
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What the advisor was asked; under "tracked", what was told to the tracker."""
+    tracked: list[Any] = []
+    given: dict[str, Any] = {"tracked": tracked}
+
+    @contextlib.contextmanager
+    def track(*places: Any) -> Iterator[Any]:
+        tracked.append(places)
+        yield SimpleNamespace(
+            start=lambda config: tracked.append(sorted(config)),
+            reporter=lambda tick: tracked.append(tick.stage),
+            finish=lambda found, folder: tracked.append((found.verdict, folder)),
+        )
+        tracked.append("closed")
+
+    def find(*arguments: Any, **options: Any) -> FoundAdvice:
+        given.update(options, start=arguments[3])
+        options["reporter"](Tick("learning", 0, 1, 10, 0.5, 2.0))
+        return FoundAdvice()
+
+    monkeypatch.setattr(advisor, "advise", find)
+    monkeypatch.setattr(tracking, "open_tracking", track)
+    monkeypatch.setattr(console, "print_advice", lambda *_: None)
+    return given
+
+
+def test_options_reach_the_advisor(invoke: Invoke, asked: dict[str, Any]) -> None:
+    Path("start.csv").write_text("1,2\n3,4\n")
+    options = ("--start", "start.csv", "--confidence", "0.8", "--rule", "paper")
+    brought = ("--candidate", CART / "new.safetensors", "--frontier", "1", "--frontier", "5")
+    outcome = invoke(*ADVISE, *options, *brought, "--discount", "0.9", "--seed", "3", "-q")
+    assert outcome == (0, "keep\n", "")
+    np.testing.assert_array_equal(asked["start"], [[1.0, 2.0], [3.0, 4.0]])
+    config = asked["config"]
+    assert (config.confidence, config.rule, config.learner.discount) == (0.8, "paper", 0.9)
+    assert [candidate.name for candidate in asked["candidates"]] == ["new"]
+    assert asked["seed"] == 3
+    assert config.cost_factors == (1.0, 5.0)
+
+
+def test_without_a_start_it_is_the_log_s_own(invoke: Invoke, asked: dict[str, Any]) -> None:
+    assert json.loads(invoke(*ADVISE, "--json").out) == {"verdict": "keep"}
+    assert asked["start"] is None
+    assert asked["tracked"][0] == (None, None)
+
+
+def test_runs_are_tracked_where_wanted(invoke: Invoke, asked: dict[str, Any]) -> None:
+    out = Path("advice")
+    assert invoke(*ADVISE, "--out", out, "--tensorboard", "runs", "--mlflow", "store").code == 0
+    assert out.is_dir()
+    assert asked["tracked"] == [
+        (Path("runs"), "store"),
+        ["config", "cost_model", "seed"],
+        "learning",
+        ("keep", out),
+        "closed",
+    ]
+
+
+@pytest.mark.usefixtures("asked")
+def test_nothing_is_learned_for_a_place_that_cannot_be_written(invoke: Invoke) -> None:
+    Path("taken").write_text("")
+    expected = (2, "", "taken: is a file; give a folder\n")
+    assert invoke(*ADVISE, "--out", "taken") == expected
+    assert invoke("demo", "--out", "taken") == expected
+
+
+def make_valuation(*, healthy: bool = True, returns: bool = True) -> Valuation:
+    behaviour: Any = SimpleNamespace(on_policy=returns, share=1.0)
+    return Valuation(
+        fitted=Estimate(4.0, 3.0, 5.0, "fitted"),
+        returns=Estimate(4.5, 4.0, 5.0, "returns of the log") if returns else None,
+        behaviour=behaviour,
+        old=Estimate(3.0, 2.0, 4.0, "fitted"),
+        difference=Estimate(1.0, 0.5, 1.5, "paired"),
+        healthy=healthy,
+        notes=("a note",),
+        record={"seed": 2},
+    )
+
+
+@pytest.fixture
+def question(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What was asked of the log; the answer is under "answer"."""
+    given: dict[str, Any] = {"answer": make_valuation()}
+
+    def value(log: Any, policy: Any, asked: Any, **options: Any) -> Valuation:
+        given.update(options, asked=asked)
+        return given["answer"]  # type: ignore[no-any-return]
+
+    monkeypatch.setattr(valuation, "value_policy", value)
+    return given
+
+
+def test_values_are_printed_with_intervals_methods_and_notes(
+    invoke: Invoke, question: dict[str, Any]
+) -> None:
+    new = ("--old-policy", CART / "new.safetensors")
+    assert invoke(*EVALUATE, *new, "--start", "1,2", "--discount", "0.9") == (
+        0,
+        "value       4.5 [4, 5]  returns of the log\n"
+        "by returns  4.5 [4, 5]\n"
+        "as fitted   4 [3, 5]\n"
+        "old policy  3 [2, 4]\n"
+        "difference  1 [0.5, 1.5]\n"
+        "note: a note\n",
+        "",
+    )
+    assert question["asked"].start.tolist() == [[1.0, 2.0]]
+    assert question["asked"].discount == 0.9
+    assert question["old_policy"] is not None
+    assert not isinstance(question["reporter"], Silent)
+    document = json.loads(invoke(*EVALUATE, "--json").out)
+    assert document["value"]["mean"] == 4.5
+    assert document["difference"]["low"] == 0.5
+    assert question["old_policy"] is None
+
+
+def test_quiet_is_the_value_alone_and_a_breakdown_is_a_failure(
+    invoke: Invoke, question: dict[str, Any]
+) -> None:
+    assert invoke(*EVALUATE, "--quiet") == (0, "4.5\n", "")
+    assert isinstance(question["reporter"], Silent)
+    question["answer"] = make_valuation(healthy=False, returns=False)
+    assert invoke(*EVALUATE, "-q") == (1, "4\n", "")

@@ -1,0 +1,626 @@
+"""Fitted evaluation against exact values: finite worlds, a linear-quadratic one, broken runs."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import re
+
+import equinox as eqx
+import gymnasium
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import nacre.estimators.fitted_q as module
+from nacre.errors import InputError
+from nacre.estimators.exact import start_value, value_range, values
+from nacre.estimators.fitted_q import (
+    EvaluationConfig,
+    as_rows,
+    check_spaces,
+    draw_resampling,
+    evaluate_policy,
+    has_settled,
+    init_critics,
+    largest_believable,
+    prefit,
+    read_values,
+    run_evaluation_epoch,
+)
+from nacre.estimators.fitted_q_epochs import open_epochs
+from nacre.logs import Log
+from nacre.policies.policy import MLPPolicy, Signature, TabularPolicy
+from nacre.simulators import (
+    LinearPolicy,
+    double_integrator,
+    random_policy,
+    random_world,
+    two_state_policies,
+    two_state_world,
+)
+from nacre.training.backup import CriticConfig, CriticState, critic_loss
+from nacre.training.transitions import Transitions
+
+TABLES = CriticConfig(
+    n_critics=2,
+    hidden=(),
+    scale_returns=True,
+    learning_rate=0.01,
+    polyak=0.9,
+    backup="own",
+    batch_size=512,
+)
+FINITE = EvaluationConfig(
+    TABLES, epochs=10, steps_per_epoch=300, prefit_steps=500, combine="mean", averaged=True
+)
+
+
+@functools.cache
+def sample_finite(seed, terminating=False):
+    """A world, the table of its old policy, and its log of 20,000 transitions."""
+    world = random_world(seed, 8, 3, terminating=terminating)
+    old = random_policy(seed, world)
+    return world, old, world.sample_log(old, 20_000, seed=1, horizon=100)
+
+
+def evaluate(table, log, world, config=FINITE, start=0, **options):
+    policy = TabularPolicy.from_probabilities(table)
+    return evaluate_policy(policy, log, start, config, discount=world.discount, **options)
+
+
+@functools.cache
+def evaluate_old():
+    world, old, log = sample_finite(0)
+    reports = []
+    return evaluate(old, log, world, on_epoch=reports.append), reports
+
+
+# Against exact values
+
+
+@pytest.mark.parametrize(("seed", "terminating"), [(0, False), (1, False), (2, True)])
+def test_finite_worlds(seed, terminating):
+    """Old policy and another one within 2 % of the exact value range."""
+    world, old, log = sample_finite(seed, terminating)
+    assert bool(log.terminated.any()) is terminating
+    allowed = 0.02 * np.ptp(value_range(world))
+    for table in (old, random_policy(seed + 100, world)):
+        found = evaluate(table, log, world)
+        assert found.healthy
+        assert abs(found.value - float(start_value(world, table))) < allowed
+        assert np.abs(found.per_critic - found.value).max() < allowed
+
+
+def test_two_state_world_as_in_the_paper():
+    """Minimum in the backup and at the start, online networks read; within 2 % of the range 100."""
+    world, policies = two_state_world(), two_state_policies()
+    log = world.sample_log(policies["old"], 20_000, seed=0, horizon=200)
+    critics = dataclasses.replace(TABLES, backup="min", polyak=0.8)
+    config = EvaluationConfig(critics, epochs=8, steps_per_epoch=500, prefit_steps=500)
+    assert (config.combine, config.averaged) == ("min", False)
+    for name in ("old", "n2", "n3"):
+        found = evaluate(policies[name], log, world, config)
+        assert abs(found.value - start_value(world, policies[name])) < 2.0
+
+
+def as_policy(world, linear):
+    """A linear policy with Gaussian noise as a network without hidden layers."""
+    signature = Signature(world.observation_space, world.action_space)
+    shapes = eqx.filter_eval_shape(
+        MLPPolicy.init, jax.random.key(0), signature, head="gaussian", hidden=()
+    )
+    weights = np.zeros((2, 2), np.float32)
+    weights[:, 0] = linear.gain[0]
+    biases = np.array([0.0, np.log(linear.std[0])], np.float32)
+    return eqx.tree_at(
+        lambda p: (p.network.weights[0], p.network.biases[0]),
+        shapes,
+        (jnp.asarray(weights), jnp.asarray(biases)),
+    )
+
+
+def test_linear_quadratic_world():
+    """A small network; old policy and one near the optimum within 3 % of the closed form.
+
+    Over seeds the error of the second one varies by about 1.5 %.
+    """
+    world = double_integrator()
+    old = LinearPolicy(np.array([[-0.8, -1.0]]), np.array([1.0]))
+    new = LinearPolicy(0.3 * old.gain + 0.7 * world.optimal_policy().gain, np.array([0.3]))
+    log = world.sample_log(old, 20_000, seed=0, horizon=50)
+    critics = CriticConfig(
+        n_critics=3,
+        hidden=(32, 32),
+        scale_observations=True,
+        scale_returns=True,
+        learning_rate=3e-3,
+        polyak=0.9,
+        backup="own",
+    )
+    config = dataclasses.replace(FINITE, critics=critics, prefit_steps=1000)
+    found = {}
+    for name, linear in (("old", old), ("new", new)):
+        evaluation = evaluate_policy(
+            as_policy(world, linear), log, log.starts, config, discount=world.discount
+        )
+        exact = world.value(linear).at(log.starts).mean()
+        assert abs(evaluation.value - exact) < 0.03 * abs(exact)
+        found[name] = evaluation.value
+    assert found["new"] > 0.5 * found["old"]
+
+
+def test_rewards_in_other_units_are_the_same_question():
+    """A thousandfold reward is a thousandfold value, to 1 %: scaled critics see no difference."""
+    world, old, log = sample_finite(0)
+    larger = dataclasses.replace(log, rewards=1000 * log.rewards)
+    scaled = evaluate(old, larger, world)
+    np.testing.assert_allclose(scaled.value, 1000 * evaluate_old()[0].value, rtol=0.01)
+
+
+# What an evaluation says
+
+
+def test_shapes_and_reports():
+    found, reports = evaluate_old()
+    assert found.curve.shape == found.losses.shape == (10,)
+    assert found.member_curves.shape == (10, 2)
+    assert found.per_critic.shape == (2,)
+    assert found.value == found.curve[-1]
+    np.testing.assert_array_equal(found.per_critic, found.member_curves[-1])
+    np.testing.assert_allclose(found.curve, found.member_curves.mean(axis=1), rtol=1e-5)
+    assert [report.epoch for report in reports] == list(range(10))
+    assert [report.value for report in reports] == list(found.curve)
+    assert [report.loss for report in reports] == list(found.losses)
+    assert {(report.epochs, report.steps) for report in reports} == {(10, 300)}
+    assert (found.healthy, found.reason) == (True, "all epochs done")
+    assert found.settled
+    assert repr(found) == f"Evaluation(value={found.value:.6g}, settled, all epochs done)"
+
+
+def test_same_seed_same_bits():
+    world, old, log = sample_finite(0)
+    first, again = evaluate_old()[0], evaluate(old.copy(), log, world)
+    np.testing.assert_array_equal(first.member_curves, again.member_curves)
+    np.testing.assert_array_equal(first.losses, again.losses)
+    for leaf, other in zip(
+        jax.tree.leaves(first.critics), jax.tree.leaves(again.critics), strict=True
+    ):
+        np.testing.assert_array_equal(leaf, other)
+    other = evaluate(old, log, world, seed=1)
+    assert other.value != first.value
+
+
+def test_a_policy_can_be_asked_once():
+    """The same values as when it is asked at every step, to 1e-4."""
+    _, old, log = sample_finite(0)
+    policy, start = TabularPolicy.from_probabilities(old), log.starts[:1]
+    short = dataclasses.replace(FINITE, epochs=2, steps_per_epoch=50, prefit_steps=50)
+    values = [
+        evaluate_policy(
+            policy, log, start, dataclasses.replace(short, asked_once=once), discount=0.9
+        ).per_critic
+        for once in (False, True)
+    ]
+    np.testing.assert_allclose(values[1], values[0], rtol=1e-4)
+
+
+def test_paired_differences_carry_less_noise():
+    """Old against slightly changed: over seeds the difference varies less than the values do.
+
+    Read after the third epoch of ten; standard deviations of three, at most half.
+    """
+    world, old, log = sample_finite(1)
+    near = 0.95 * old + 0.05 * random_policy(7, world)
+    pairs = np.array(
+        [[evaluate(t, log, world, seed=seed).curve[2] for t in (old, near)] for seed in range(3)]
+    )
+    assert np.std(pairs[:, 1] - pairs[:, 0]) < 0.5 * np.std(pairs[:, 0])
+
+
+def test_several_starts_are_averaged():
+    """The mean over start states of what each would get alone; to 1e-5."""
+    world, old, _ = sample_finite(0)
+    policy, critics = TabularPolicy.from_probabilities(old), evaluate_old()[0].critics
+    key = jax.random.key(0)
+    alone = [read_values(FINITE, critics, policy, jnp.array([s]), key) for s in (2, 5, 5)]
+    together = read_values(FINITE, critics, policy, jnp.array([2, 5, 5]), key)
+    np.testing.assert_allclose(together[0], np.mean([value for value, _ in alone]), rtol=1e-5)
+    np.testing.assert_allclose(together[1], np.mean([each for _, each in alone], axis=0), rtol=1e-5)
+    exact = values(world, old)[[2, 5, 5]].mean()
+    assert abs(float(together[0]) - exact) < 0.02 * np.ptp(value_range(world))
+
+
+def test_minimum_is_below_every_member_and_the_mean():
+    """On critics that disagree; a quantile lies between."""
+    _, old, _ = sample_finite(0)
+    policy, critics = TabularPolicy.from_probabilities(old), evaluate_old()[0].critics
+    noise = np.random.default_rng(0).normal(0, 0.3, critics.weights[0].shape)
+    critics = eqx.tree_at(
+        lambda c: c.weights[0], critics, critics.weights[0] + noise.astype(np.float32)
+    )
+    found = {
+        combine: read_values(
+            dataclasses.replace(FINITE, combine=combine),
+            critics,
+            policy,
+            jnp.arange(8),
+            jax.random.key(0),
+        )
+        for combine in ("min", "mean", 0.25)
+    }
+    assert found["min"][0] < found["min"][1].min()
+    np.testing.assert_allclose(found["mean"][0], found["mean"][1].mean(), rtol=1e-5)
+    assert found["min"][0] < found[0.25][0] < found["mean"][0]
+
+
+@pytest.mark.parametrize(
+    ("curve", "settled"),
+    [
+        (np.full(10, 7.0), True),
+        (np.zeros(5), True),
+        (np.linspace(0, 1, 10), False),
+        (np.linspace(100, 0, 20), False),
+        (50 * (1 - np.exp(-np.arange(20))), True),
+        (50 * (1 - np.exp(-0.05 * np.arange(20))), False),
+        (np.full(4, 7.0), False),
+        (np.array([]), False),
+    ],
+)
+def test_settled(curve, settled):
+    """Flat or levelled off: yes. Rising, falling, or fewer than five epochs: no."""
+    assert has_settled(curve, 0.02) is settled
+
+
+# Critics before the first epoch
+
+
+def test_prefit_is_a_regression_on_returns():
+    """The old policy's state-action values, before any bootstrapping; the targets follow."""
+    world, old, log = sample_finite(0)
+    state = CriticState.init(
+        TABLES,
+        init_critics(TABLES, jax.random.key(0), log, as_signature(world), world.discount),
+    )
+    transitions = Transitions.from_log(log)
+    fitted = prefit(TABLES, state, log, transitions, world.discount, jax.random.key(1), 500)
+    q = np.asarray(fitted.online(jnp.arange(8))).mean(axis=0)
+    error = (old * q).sum(axis=1) - values(world, old)
+    assert np.abs(error).mean() < 0.1 * np.ptp(values(world, old))
+    for online, target in zip(fitted.online.weights, fitted.target.weights, strict=True):
+        np.testing.assert_array_equal(online, target)
+    assert prefit(TABLES, state, log, transitions, 0.95, jax.random.key(1), 0) is state
+
+
+def as_signature(world):
+    return Signature(world.observation_space, world.action_space)
+
+
+def test_returns_scale_the_critics():
+    world, _, log = sample_finite(0)
+    critics = init_critics(TABLES, jax.random.key(0), log, as_signature(world), world.discount)
+    assert critics.scaling is None
+    assert abs(float(critics.shift) - values(world, sample_finite(0)[1]).mean()) < 2
+    assert 0.1 < float(critics.spread) < 20
+
+
+def test_returns_without_spread_keep_a_scale():
+    """One state that always pays 1: the value is 100 everywhere, the spread a thousandth of it."""
+    n = 50
+    log = Log.from_arrays(
+        observations=np.zeros(n, int),
+        actions=np.zeros(n, int),
+        rewards=np.ones(n),
+        terminated=np.zeros(n, bool),
+        truncated=np.arange(n) == n - 1,
+        next_observations=np.zeros(n, int),
+    )
+    signature = Signature(log.observation_space, log.action_space)
+    critics = init_critics(TABLES, jax.random.key(0), log, signature, 0.99)
+    np.testing.assert_allclose(critics.shift, 100.0, rtol=1e-4)
+    np.testing.assert_allclose(critics.spread, 0.1, rtol=1e-4)
+    silent = dataclasses.replace(log, rewards=np.zeros(n, np.float32))
+    critics = init_critics(TABLES, jax.random.key(0), silent, signature, 0.99)
+    assert (float(critics.shift), float(critics.spread)) == (0.0, np.float32(1e-6))
+
+
+def test_observations_scale_the_critics():
+    world = double_integrator()
+    log = world.sample_log(
+        LinearPolicy(np.array([[-0.5, -0.8]]), np.array([0.6])), 200, seed=0, horizon=50
+    )
+    config = CriticConfig(hidden=(), scale_observations=True)
+    critics = init_critics(config, jax.random.key(0), log, as_signature(world), 0.97)
+    encoded = np.asarray(critics.encode(jnp.asarray(log.observations)))
+    np.testing.assert_allclose(encoded.mean(axis=0), 0, atol=1e-5)
+    np.testing.assert_allclose(encoded.std(axis=0), 1, rtol=1e-4)
+    assert (float(critics.shift), float(critics.spread)) == (0.0, 1.0)
+
+
+# Resampled episodes
+
+FEW = dataclasses.replace(FINITE, epochs=2, steps_per_epoch=50, prefit_steps=50)
+BOOTSTRAP = dataclasses.replace(FEW, bootstrap=True)
+
+
+def test_every_member_draws_as_many_episodes_as_there_are():
+    drawn = draw_resampling(50, 40, seed=3)
+    assert drawn.shape == (50, 40)
+    np.testing.assert_array_equal(drawn.sum(axis=0), 50)
+    np.testing.assert_array_equal(drawn, np.round(drawn))
+    # An episode is left out with probability (1 - 1/50)^50 = 0.364: 2000 times, ± 4 deviations.
+    assert abs(np.mean(drawn == 0) - 0.364) < 4 * np.sqrt(0.364 * 0.636 / 2000)
+    np.testing.assert_array_equal(drawn, draw_resampling(50, 40, seed=3))
+    assert not np.array_equal(drawn, draw_resampling(50, 40, seed=4))
+
+
+def test_seeing_everything_once_is_no_resampling(monkeypatch):
+    """Weights of one: the same bits as without."""
+    world, old, log = sample_finite(0)
+    plain = evaluate(old, log, world, FEW)
+    monkeypatch.setattr(
+        module, "draw_resampling", lambda episodes, members, seed: np.ones((episodes, members))
+    )
+    once = evaluate(old, log, world, BOOTSTRAP)
+    np.testing.assert_array_equal(once.member_curves, plain.member_curves)
+    for mine, theirs in zip(
+        jax.tree.leaves(once.critics), jax.tree.leaves(plain.critics), strict=True
+    ):
+        np.testing.assert_array_equal(mine, theirs)
+
+
+def test_members_with_episodes_of_their_own_differ_by_about_as_much_as_logs_do():
+    """Spread of five members: larger than without, and about that of the values over logs."""
+    world, old, log = sample_finite(0)
+    few = log.select(np.arange(40))
+    critics = dataclasses.replace(TABLES, n_critics=5, batch_size=128)
+    five = dataclasses.replace(FINITE, critics=critics, epochs=3, steps_per_epoch=150)
+    plain = evaluate(old, few, world, five).per_critic
+    resampled = evaluate(old, few, world, dataclasses.replace(five, bootstrap=True)).per_critic
+    assert np.std(resampled) > 3 * np.std(plain)
+    others = [
+        evaluate(old, log.select(np.arange(first, first + 40)), world, five).value
+        for first in (40, 80, 120, 160)
+    ]
+    assert 0.2 < np.std(resampled, ddof=1) / np.std(others, ddof=1) < 5.0
+
+
+def test_a_member_is_not_moved_by_an_episode_that_it_does_not_see():
+    """Gradients are zero to the bit for it, and for it alone."""
+    world, _, log = sample_finite(0)
+    critics = init_critics(TABLES, jax.random.key(0), log, as_signature(world), world.discount)
+    resampling = np.ones((log.n_episodes, 2))
+    resampling[3, 0] = 0.0
+    transitions = Transitions.from_log(log, resampling=resampling)
+    unseen = jnp.arange(log.offsets[3], log.offsets[4])
+
+    def gradient(rows):
+        batch = transitions.take(rows)
+        loss = eqx.filter_grad(critic_loss, has_aux=True)
+        found, _ = loss(critics, batch, jnp.full(len(rows), 7.0))
+        return np.asarray(found.weights[0])
+
+    moved = gradient(unseen)
+    assert np.all(moved[0] == 0.0)
+    assert np.any(moved[1] != 0.0)
+    mixed = gradient(jnp.concatenate([unseen, jnp.arange(10)]))
+    alone = gradient(jnp.arange(10))
+    share = 10 / (10 + len(unseen))
+    np.testing.assert_allclose(mixed[0], share * alone[0], rtol=1e-4, atol=1e-7)
+    assert not np.allclose(mixed[1], share * alone[1], rtol=1e-2)
+
+
+# Broken runs
+
+SMALL = CriticConfig(n_critics=2, hidden=(), learning_rate=0.1, polyak=0.5, batch_size=8)
+CLIMBING = EvaluationConfig(SMALL, epochs=40, steps_per_epoch=5)
+
+
+def make_steady_log():
+    """One state that pays 1 a step: worth 10 at γ = 0.9."""
+    n = 40
+    return Log.from_arrays(
+        observations=np.zeros(n, int),
+        actions=np.zeros(n, int),
+        rewards=np.ones(n),
+        terminated=np.zeros(n, bool),
+        truncated=np.arange(n) % 10 == 9,
+        next_observations=np.zeros(n, int),
+    )
+
+
+def evaluate_steady(config):
+    policy = TabularPolicy.from_probabilities([[1.0]])
+    return evaluate_policy(policy, make_steady_log(), 0, config, discount=0.9)
+
+
+def test_the_last_good_epoch_is_kept(monkeypatch):
+    """Values that climb towards 10 leave bounds put at 5: stopped there, the epoch before kept."""
+    monkeypatch.setattr("nacre.training.preparation.LARGEST_BELIEVABLE", 0.5)
+    found = evaluate_steady(CLIMBING)
+    done = len(found.curve)
+    assert 0 < done < 40
+    assert (found.healthy, found.settled) == (False, False)
+    assert found.reason.startswith(f"diverged in epoch {done} at step ")
+    assert found.reason.endswith("; kept the epoch before")
+    assert found.value == found.curve[-1] < 5
+    assert len(found.losses) == len(found.member_curves) == done
+    policy = TabularPolicy.from_probabilities([[1.0]])
+    again, _ = read_values(CLIMBING, found.critics, policy, jnp.array([0]), jax.random.key(0))
+    np.testing.assert_allclose(again, found.value, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("learning_rate", "steps", "prefit_steps", "reason"),
+    [
+        (1e20, 50, 0, r"diverged in epoch 0 at step \d; kept"),
+        (3e38, 1, 0, "diverged in epoch 0 at step 1; kept"),
+        (1e20, 1, 2, "diverged in the fit to the log's returns; kept fresh critics"),
+    ],
+)
+def test_exploding_steps(learning_rate, steps, prefit_steps, reason):
+    """Also in the last step of an epoch, whose loss is still sound, and before the first epoch."""
+    critics = dataclasses.replace(SMALL, learning_rate=learning_rate)
+    found = evaluate_steady(
+        EvaluationConfig(critics, epochs=3, steps_per_epoch=steps, prefit_steps=prefit_steps)
+    )
+    assert not found.healthy
+    assert not found.settled
+    assert np.isfinite(found.value)
+    assert abs(found.value) < 10
+    assert "not settled, diverged" in repr(found)
+    assert np.all(np.isfinite(found.per_critic))
+    assert found.curve.shape == (0,)
+    assert found.member_curves.shape == (0, 2)
+    for leaf in jax.tree.leaves(found.critics):
+        assert np.all(np.isfinite(leaf))
+    assert re.match(reason, found.reason)
+
+
+def test_nan_stops_the_epoch_at_once():
+    """At the first batch that draws the row whose reward is NaN, as replaying the keys says."""
+    log = make_steady_log()
+    transitions = Transitions.from_log(log)
+    poisoned = eqx.tree_at(
+        lambda t: t.rows.rewards, transitions, transitions.rows.rewards.at[7].set(jnp.nan)
+    )
+    policy = TabularPolicy.from_probabilities([[1.0]])
+    critics = init_critics(SMALL, jax.random.key(0), log, policy.signature, 0.9)
+
+    @jax.jit
+    @functools.partial(jax.vmap, in_axes=(None, 0))
+    def draws_it(key, step):
+        batch_key, _ = jax.random.split(jax.random.fold_in(key, step))
+        return jnp.isnan(poisoned.sample(batch_key, 8).rewards).any()
+
+    stopped = set()
+    for seed in range(12):
+        key = jax.random.key(seed)
+        _, info, count, ok = run_evaluation_epoch(
+            CLIMBING,
+            poisoned,
+            policy,
+            CriticState.init(SMALL, critics),
+            0.9,
+            jnp.asarray(1e3, float),
+            key,
+        )
+        draws = np.asarray(draws_it(key, jnp.arange(5)))
+        assert bool(ok) is not bool(draws.any())
+        assert int(count) == (np.argmax(draws) + 1 if draws.any() else 5)
+        assert bool(np.isnan(info.loss)) is bool(draws.any())
+        stopped.add(int(count) if draws.any() else None)
+    assert len(stopped) > 3
+
+
+@pytest.mark.parametrize("backup", ["own", "min"])
+def test_one_program_serves_either_kind_of_target(backup):
+    """Told at run time whether the minimum counts, it says what the kind's own program says."""
+    world, old, log = sample_finite(1)
+    policy, transitions = TabularPolicy.from_probabilities(old), Transitions.from_log(log)
+    critics = dataclasses.replace(TABLES, backup=backup)
+    config = dataclasses.replace(FINITE, critics=critics, steps_per_epoch=20)
+    fresh = init_critics(critics, jax.random.key(0), log, policy.signature, world.discount)
+    begun, key = CriticState.init(critics, fresh), jax.random.key(1)
+    with open_epochs(config, transitions, policy, world.discount, 1e3, key) as run:
+        told = run(begun, 0)
+    apart = run_evaluation_epoch(
+        config,
+        transitions,
+        policy,
+        begun,
+        world.discount,
+        jnp.asarray(1e3, float),
+        jax.random.fold_in(key, 0),
+    )
+    for ours, theirs in zip(told[0].online.weights, apart[0].online.weights, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
+        assert np.abs(ours - begun.online.weights[0]).max() > 0.01
+
+
+def test_what_is_believable():
+    """A hundred times max |r| / (1 - γ), but never less than a hundred, nor beyond float32."""
+    log = make_steady_log()
+    np.testing.assert_allclose(largest_believable(log, 0.9), 1000.0)
+    silent = dataclasses.replace(log, rewards=np.zeros(40, np.float32))
+    assert largest_believable(silent, 0.9) == 100.0
+    loud = dataclasses.replace(log, rewards=np.full(40, 1e37, np.float32))
+    assert largest_believable(loud, 0.99) == np.finfo(np.float32).max
+
+
+# Input
+
+
+def test_starts_become_rows():
+    box = Signature(gymnasium.spaces.Box(-1, 1, (2,), np.float32), gymnasium.spaces.Discrete(2))
+    one, many = as_rows([0.1, 0.2], box), as_rows(np.zeros((3, 2)), box)
+    assert (one.shape, many.shape) == ((1, 2), (3, 2))
+    assert one.dtype == many.dtype == as_rows([1, 0], box).dtype == jnp.float32
+    states = Signature(gymnasium.spaces.Discrete(4), gymnasium.spaces.Discrete(2))
+    np.testing.assert_array_equal(as_rows(3, states), [3])
+    np.testing.assert_array_equal(as_rows([0, 3, 3], states), [0, 3, 3])
+    np.testing.assert_array_equal(as_rows(jnp.array([2.0]), states), [2])
+    assert as_rows(2.0, states).dtype == jnp.int32
+
+
+@pytest.mark.parametrize(
+    ("start", "discrete", "message"),
+    [
+        ([0.1, 0.2, 0.3], False, r"start of shape \(3,\) and type float64 does not fit"),
+        (np.zeros((2, 2, 2)), False, r"start of shape \(2, 2, 2\)"),
+        (np.zeros((0, 2)), False, r"start of shape \(0, 2\)"),
+        (0.5, False, r"start of shape \(\)"),
+        (["a", "b"], False, "type <U1 does not fit"),
+        ([0.1, np.nan], False, "start holds NaN or infinity; give finite states"),
+        ([0.1, np.inf], False, "start holds NaN or infinity"),
+        ([[0, 1]], True, r"start of shape \(1, 2\)"),
+        ([], True, r"start of shape \(0,\)"),
+        (np.nan, True, "start holds NaN or infinity"),
+        (4, True, r"start: 4 is not one of the states 0\.\.3"),
+        ([0, -1], True, r"start: -1 is not one of the states 0\.\.3"),
+        (1.5, True, r"start: 1.5 is not one of the states 0\.\.3"),
+    ],
+)
+def test_wrong_starts_are_refused(start, discrete, message):
+    space = (
+        gymnasium.spaces.Discrete(4) if discrete else gymnasium.spaces.Box(-1, 1, (2,), np.float32)
+    )
+    with pytest.raises(InputError, match=message):
+        as_rows(start, Signature(space, gymnasium.spaces.Discrete(2)))
+
+
+def test_logs_of_other_worlds_are_refused():
+    world, _, log = sample_finite(0)
+    with pytest.raises(InputError, match=r"action space: the log has Discrete\(3\), the policy"):
+        evaluate(np.full((8, 2), 0.5), log, world)
+    box = gymnasium.spaces.Box(-1, 1, (2,), np.float32)
+    with pytest.raises(InputError) as caught:
+        check_spaces(log, Signature(box, box))
+    assert len(caught.value.problems) == 2
+    check_spaces(log, Signature(gymnasium.spaces.Discrete(9), gymnasium.spaces.Discrete(3)))
+
+
+@pytest.mark.parametrize("discount", [1.0, -0.1, float("nan")])
+def test_wrong_discounts_are_refused(discount):
+    _, old, log = sample_finite(0)
+    with pytest.raises(InputError, match=r"discount = .*: must lie in \[0, 1\)"):
+        evaluate_policy(TabularPolicy.from_probabilities(old), log, 0, FINITE, discount=discount)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"epochs": 0}, "evaluation.epochs = 0: at least 1"),
+        ({"steps_per_epoch": 0}, "evaluation.steps_per_epoch = 0: at least 1"),
+        ({"n_actions": 0}, "evaluation.n_actions = 0: at least 1"),
+        ({"prefit_steps": -1}, "evaluation.prefit_steps = -1: cannot be negative"),
+        ({"combine": 1.5}, r"evaluation.combine = 1.5: a quantile lies in \[0, 1\]"),
+        ({"combine": 2}, r"evaluation.combine = 2: a quantile lies in \[0, 1\]"),
+        ({"combine": "max"}, "evaluation.combine = 'max': known are min, mean, or a quantile"),
+        ({"settled_tolerance": -1.0}, "evaluation.settled_tolerance = -1.0: cannot be negative"),
+    ],
+)
+def test_wrong_configurations_are_refused(wrong, message):
+    with pytest.raises(InputError, match=message):
+        EvaluationConfig(**wrong)

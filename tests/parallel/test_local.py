@@ -1,0 +1,150 @@
+"""Tasks here and in other processes: the same results, each with its index, failures at once."""
+
+from __future__ import annotations
+
+import operator
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from nacre.parallel import local as engines
+from nacre.parallel.local import map_tasks, open_threads, wait_for_all
+
+
+def _pid_and_processors(task: int) -> tuple[int, int, set[int]]:
+    return task, os.getpid(), os.sched_getaffinity(0)
+
+
+def test_one_process_is_this_one_and_keeps_the_order() -> None:
+    found = list(map_tasks(_pid_and_processors, [5, 6, 7]))
+    assert [(index, task) for index, (task, _, _) in found] == [(0, 5), (1, 6), (2, 7)]
+    assert {pid for _, (_, pid, _) in found} == {os.getpid()}
+
+
+def test_results_come_as_they_are_asked_for() -> None:
+    done: list[int] = []
+    results = map_tasks(done.append, [1, 2, 3])
+    assert done == []
+    next(results)
+    assert done == [1]
+
+
+def test_several_processes_are_new_and_keep_to_one_processor() -> None:
+    found = dict(map_tasks(_pid_and_processors, [5, 6, 7], processes=2))
+    assert {index: task for index, (task, _, _) in found.items()} == {0: 5, 1: 6, 2: 7}
+    assert os.getpid() not in {pid for _, pid, _ in found.values()}
+    assert all(len(processors) == 1 for _, _, processors in found.values())
+
+
+def test_a_single_task_needs_no_other_process() -> None:
+    ((_, (_, pid, _)),) = map_tasks(_pid_and_processors, [1], processes=4)
+    assert pid == os.getpid()
+    assert list(map_tasks(_pid_and_processors, [], processes=4)) == []
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_the_first_failure_ends_everything(processes: int) -> None:
+    with pytest.raises(ZeroDivisionError):
+        list(map_tasks(_invert, [1, 0, 2, 4], processes=processes))
+
+
+def _invert(task: int) -> float:
+    return operator.truediv(1, task)
+
+
+def test_processes_settle_on_different_processors(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Places:
+        def __init__(self) -> None:
+            self.left = [0, 1, 2]
+
+        def get(self) -> int:
+            return self.left.pop(0)
+
+    settled: list[set[int]] = []
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {4, 7})
+    monkeypatch.setattr(os, "sched_setaffinity", lambda _, chosen: settled.append(chosen))
+    places = Places()
+    for _ in range(3):
+        engines._settle(places)
+    assert settled == [{4}, {7}, {4}]
+    # Systems without it let the processes run where they like.
+    monkeypatch.delattr(os, "sched_setaffinity")
+    engines._settle(places)
+    assert len(settled) == 3
+
+
+WAITING = """
+import os, sys, time
+from pathlib import Path
+from nacre.parallel.local import map_tasks
+
+def wait(name):
+    Path(name).with_suffix(".new").write_text(str(os.getpid()))
+    Path(name).with_suffix(".new").rename(name)
+    time.sleep(600)
+
+if __name__ == "__main__":
+    list(map_tasks(wait, sys.argv[1:], processes=2))
+"""
+
+
+def test_whoever_is_killed_leaves_nobody_behind(tmp_path: Path) -> None:
+    script = tmp_path / "waiting.py"
+    script.write_text(WAITING)
+    names = [tmp_path / "first", tmp_path / "second"]
+    parent = subprocess.Popen([sys.executable, str(script), *map(str, names)])  # noqa: S603
+    assert _comes_to(lambda: all(name.exists() for name in names))
+    parent.kill()
+    parent.wait()
+    workers = [int(name.read_text()) for name in names]
+    running = [Path(f"/proc/{worker}/cmdline") for worker in workers]
+    assert _comes_to(lambda: not any(file.exists() for file in running))
+
+
+def _comes_to(holds: Callable[[], bool]) -> bool:
+    """Whether something holds within a minute."""
+    for _ in range(600):
+        if holds():
+            return True
+        time.sleep(0.1)
+    return False
+
+
+# Threads
+
+
+def test_threads_begin_in_order_and_may_wait_for_what_came_before() -> None:
+    for threads in (1, 2, 3):
+        with open_threads(pytest.fail, threads=threads) as pool:
+            one = pool.submit(lambda: 1)
+            two = pool.submit(lambda one=one: one.result() + 1)
+            three = pool.submit(lambda one=one, two=two: one.result() + two.result())
+            wait_for_all([one, two, three])
+        assert three.result() == 3
+
+
+def test_a_failure_is_raised_at_once_and_lets_the_others_end() -> None:
+    stopped = threading.Event()
+    ended: list[bool] = []
+
+    def run() -> None:
+        with open_threads(stopped.set, threads=2) as pool:
+            # Waits for the failure of another, with a limit so that a mistake does not hang.
+            long = pool.submit(lambda: ended.append(stopped.wait(60.0)))
+            wait_for_all([long, pool.submit(_invert, 0)])
+
+    with pytest.raises(ZeroDivisionError):
+        run()
+    assert ended == [True]
+
+
+def test_processors_are_those_that_this_process_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert engines.count_processors() == len(os.sched_getaffinity(0))
+    monkeypatch.delattr(os, "sched_getaffinity")
+    assert engines.count_processors() == os.cpu_count()

@@ -1,0 +1,228 @@
+"""Rules in TOML."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from gymnasium.spaces import Box, Discrete
+
+from nacre.errors import InputError
+from nacre.logs import Log
+from nacre.policies import (
+    CloneConfig,
+    RulePolicy,
+    Signature,
+    clone_policy,
+    fingerprint,
+    read_policy,
+)
+
+TRAFFIC = Signature(Box(-np.inf, np.inf, (2,)), Discrete(3))
+MOTOR = Signature(Box(-np.inf, np.inf, (2,)), Box(-1.0, 1.0, (1,)))
+
+
+def make_log(signature=TRAFFIC, names=("queue", "speed")):
+    rows = np.array([[1.0, 2.0], [3.0, 4.0]])
+    actions = [0, 1] if signature.discrete_actions else [[0.0], [0.5]]
+    return Log.from_arrays(
+        rows,
+        actions,
+        np.zeros(2),
+        np.ones(2, bool),
+        next_observations=rows,
+        observation_space=signature.observation_space,
+        action_space=signature.action_space,
+        provenance={"columns": {"observation": list(names)}},
+    )
+
+
+def read(tmp_path, text, acting=TRAFFIC, **options):
+    path = tmp_path / "rule.toml"
+    path.write_text(text, encoding="utf-8")
+    return read_policy(path, **({"log": make_log(acting)} | options))
+
+
+def refusal(tmp_path, text, signature=TRAFFIC):
+    with pytest.raises(InputError) as caught:
+        read(tmp_path, text, signature)
+    assert all(p.startswith(f"{tmp_path / 'rule.toml'}: ") for p in caught.value.problems)
+    return "\n".join(caught.value.problems)
+
+
+FIRST_THAT_HOLDS = """
+[[rule]]
+when = { queue = { from = 5 }, speed = { below = 2.0 } }
+action = 2
+
+[[rule]]
+when = { queue = { from = 5 } }
+probabilities = [0.25, 0.75, 0.0]
+
+[otherwise]
+action = 0
+"""
+
+
+def test_the_first_rule_that_holds_decides(tmp_path):
+    policy = read(tmp_path, FIRST_THAT_HOLDS)
+    assert isinstance(policy, RulePolicy)
+    rows = jnp.array([[5.0, 1.0], [5.0, 2.0], [4.99, 1.0]])
+    expected = [[0.0, 0.0, 1.0], [0.25, 0.75, 0.0], [1.0, 0.0, 0.0]]
+    np.testing.assert_allclose(policy(rows).probabilities, expected, atol=1e-6)
+    compiled = jax.jit(lambda rows: policy(rows).probabilities)(rows[None])
+    np.testing.assert_allclose(compiled, [expected], atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("bound", "inside", "outside"),
+    [
+        ("above = 0.1", [0.11, 1e9], [0.1, -1.0]),
+        ("from = 0.1", [0.1, 1e9], [0.0999]),
+        ("below = 0.1", [0.0999, -1e9], [0.1]),
+        ("to = 0.1", [0.1, -1e9], [0.11]),
+        ("equals = 0.1", [0.1], [0.0999, 0.1001]),
+        ("above = 0.1, to = 0.2", [0.15, 0.2], [0.1, 0.21]),
+    ],
+)
+def test_bounds(tmp_path, bound, inside, outside):
+    text = f"[[rule]]\nwhen = {{ queue = {{ {bound} }} }}\naction = 1\n[otherwise]\naction = 0\n"
+    policy = read(tmp_path, text)
+    for values, action in ((inside, 1), (outside, 0)):
+        rows = jnp.array([[value, 0.0] for value in values], jnp.float32)
+        assert policy(rows).mode().tolist() == [action] * len(values)
+
+
+def test_a_table(tmp_path):
+    text = """
+    [table]
+    columns = { speed = [1.0], queue = [2, 5] }
+    action = [[0, 1, 1], [0, 2, 2]]
+    """
+    policy = read(tmp_path, text)
+    rows = jnp.array([[1.9, 0.0], [2.0, 0.0], [9.0, 0.9], [1.0, 1.0], [5.0, 1.0]])
+    assert policy(rows).mode().tolist() == [0, 1, 1, 0, 2]
+
+
+def test_a_randomised_table(tmp_path):
+    text = """
+    [table]
+    columns = { queue = [2] }
+    probabilities = [[0.5, 0.5, 0.0], [0.0, 0.1, 0.9]]
+    """
+    said = read(tmp_path, text)(jnp.array([[0.0, 0.0], [2.0, 0.0]])).probabilities
+    np.testing.assert_allclose(said, [[0.5, 0.5, 0.0], [0.0, 0.1, 0.9]], atol=1e-6)
+
+
+def test_action_vectors_certain_and_noisy(tmp_path):
+    text = "[[rule]]\nwhen = {{ queue = 1 }}\n{}\n[otherwise]\n{}\n"
+    rows = jnp.array([[1.0, 0.0], [0.0, 0.0]])
+    policy = read(tmp_path, text.format("action = [0.5]", "action = [-0.5]"), MOTOR)
+    np.testing.assert_allclose(policy(rows).mode(), [[0.5], [-0.5]])
+    noisy = "mean = [0.5]\nstd = [0.1]", "mean = [0.0]\nstd = [0.2]"
+    policy = read(tmp_path, text.format(*noisy), MOTOR)
+    assert policy.head == "clipped_gaussian"
+    np.testing.assert_allclose(policy(rows).std, [[0.1], [0.2]], rtol=1e-6)
+
+
+def test_discrete_observations(tmp_path):
+    signature = Signature(Discrete(4), Discrete(2))
+    text = "[table]\ncolumns = { observation = [2] }\naction = [0, 1]\n"
+    policy = read(tmp_path, text, log=None, signature=signature)
+    assert policy(jnp.arange(4)).mode().tolist() == [0, 0, 1, 1]
+
+
+def test_columns_without_names_are_numbered(tmp_path):
+    text = "[table]\ncolumns = { observation_1 = [2] }\naction = [0, 1]\n"
+    policy = read(tmp_path, text, log=None, signature=TRAFFIC)
+    assert policy(jnp.array([[9.0, 0.0], [0.0, 9.0]])).mode().tolist() == [0, 1]
+
+
+def test_rules_can_be_cloned(tmp_path):
+    policy = read(tmp_path, FIRST_THAT_HOLDS)
+    rows = np.random.default_rng(0).normal(4.0, 2.0, (2000, 2)).astype(np.float32)
+    config = CloneConfig(hidden=(16,), n_steps=600)
+    clone, match = clone_policy(policy, rows, jax.random.key(0), config)
+    assert clone.head == "categorical"
+    assert match.agreement > 0.9
+
+
+def test_fingerprints_follow_the_content(tmp_path):
+    one = read(tmp_path, FIRST_THAT_HOLDS)
+    other = read(tmp_path, FIRST_THAT_HOLDS.replace("from = 5", "from = 6"))
+    assert fingerprint(one) == fingerprint(read(tmp_path, "# a remark\n" + FIRST_THAT_HOLDS))
+    assert fingerprint(one) != fingerprint(other)
+
+
+OTHERWISE = "[otherwise]\naction = 0\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("rule = ", "cannot be read as TOML"),
+        ("[policy]\n", "unknown entry 'policy'"),
+        ("rule = 3\n" + OTHERWISE, "under [[rule]]"),
+        ("[[rule]]\nwhen = { queue = 1 }\naction = 0\n", "[otherwise] is missing"),
+        ("[[rule]]\naction = 0\n" + OTHERWISE, "rule 1: when ="),
+        (
+            "[[rule]]\nwhen = { quue = 1 }\naction = 0\n" + OTHERWISE,
+            "rule 1: there is no column 'quue'; there are queue, speed",
+        ),
+        (
+            "[[rule]]\nwhen = { queue = { over = 1 } }\naction = 0\n" + OTHERWISE,
+            "over = 1; give numbers for above, from",
+        ),
+        (
+            "[[rule]]\nwhen = { queue = { from = 'a' } }\naction = 0\n" + OTHERWISE,
+            "from = 'a'",
+        ),
+        (
+            "[[rule]]\nwhen = { queue = { from = nan } }\naction = 0\n" + OTHERWISE,
+            "is not finite",
+        ),
+        (
+            "[[rule]]\nwhen = { queue = { from = 3, below = 2 } }\naction = 0\n" + OTHERWISE,
+            "no number satisfies",
+        ),
+        ("[[rule]]\nwhen = { queue = 1 }\n" + OTHERWISE, "rule 1: give either an action"),
+        ("[otherwise]\naction = 0\nodds = 1\n", "otherwise: unknown entry 'odds'"),
+        ("[otherwise]\naction = 5\n", "give whole numbers from 0 to 2"),
+        ("[otherwise]\nprobabilities = [0.5, 0.6, 0.0]\n", "must add up to one"),
+        ("[otherwise]\nprobabilities = [0.5, 0.5]\n", "expected (1, 3)"),
+        ("[otherwise]\naction = 'left'\n", "not made of numbers"),
+        ("[otherwise]\nmean = [0.5]\nstd = [0.1]\n", "does not fit the action space"),
+        ("[table]\naction = [0]\n", "table: columns ="),
+        ("[table]\ncolumns = { queue = [] }\naction = [0]\n", "give a list of thresholds"),
+        ("[table]\ncolumns = { x = [1] }\naction = [0, 1]\n", "there is no such column"),
+        ("[table]\ncolumns = { queue = [1] }\naction = [0]\n", "nested lists of the shape (2,)"),
+        ("[table]\ncolumns = { queue = [2, 1] }\naction = [0, 1, 2]\n", "no number satisfies"),
+        (
+            "[table]\ncolumns = { queue = [1] }\naction = [0, 1]\n" + OTHERWISE,
+            "a [table] decides everywhere",
+        ),
+    ],
+)
+def test_rules_with_a_mistake(tmp_path, text, expected):
+    assert expected in refusal(tmp_path, text)
+
+
+def test_every_mistake_is_told_at_once(tmp_path):
+    text = "[[rule]]\naction = 0\n[[rule]]\nwhen = { x = 1 }\naction = 0\n[otherwise]\n"
+    problems = refusal(tmp_path, text).splitlines()
+    assert len(problems) == 3
+
+
+def test_certain_and_noisy_vectors_do_not_mix(tmp_path):
+    text = "[[rule]]\nwhen = { queue = 1 }\naction = [0.5]\n[otherwise]\nmean = [0]\nstd = [1]\n"
+    assert "give mean and std everywhere" in refusal(tmp_path, text, MOTOR)
+
+
+def test_tables_of_many_cells(tmp_path):
+    cuts = ", ".join(map(str, range(150)))
+    text = f"[table]\ncolumns = {{ queue = [{cuts}], speed = [{cuts}] }}\naction = [[0]]\n"
+    assert "use at most 10,000" in refusal(tmp_path, text)
+
+
+def test_the_spaces_are_needed(tmp_path):
+    with pytest.raises(InputError, match="give log="):
+        read(tmp_path, OTHERWISE, log=None)
