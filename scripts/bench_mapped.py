@@ -130,10 +130,10 @@ def train(path: Path, kind: str, steps: int, epochs: int) -> dict[str, Any]:
     import jax
 
     from nacre.costs import TransportCost, groups
-    from nacre.estimators.fitted_q import EpochReport, evaluate_policy
     from nacre.learners.net_actor_critic.config import default
     from nacre.learners.net_actor_critic.run import learn
     from nacre.policies.policy import MLPPolicy, Signature
+    from nacre.training.fitted_evaluation import EpochReport, evaluate_policy
     from nacre.training.progress import Tick
 
     watch = MemoryWatch()

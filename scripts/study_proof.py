@@ -20,11 +20,11 @@ from nacre.advice.court import Court
 from nacre.advice.findings import Incumbent
 from nacre.advice.school import School
 from nacre.estimators.doubly_robust import SecondOpinion, weigh_episodes
-from nacre.estimators.fitted_q import Evaluation, as_rows
 from nacre.experiments.records import read_lines
 from nacre.experiments.run import parse_seeds, published_cost
 from nacre.experiments.shared import Shared, Truth, share_row
 from nacre.experiments.tables import find_row
+from nacre.training.fitted_evaluation import Evaluation, as_rows
 from nacre.training.progress import Agenda, Silent
 from nacre.versions import find_commit, find_versions
 

@@ -16,17 +16,17 @@ from nacre.advice.config import AdviceConfig, suggest_config
 from nacre.advice.court import Court
 from nacre.advice.result import Advice
 from nacre.estimators import exact
-from nacre.estimators.fitted_q import (
+from nacre.learners import Tick
+from nacre.learners.scale_noise import Candidate
+from nacre.logs import Log
+from nacre.parallel import local as engines
+from nacre.training.fitted_evaluation import (
     Evaluation,
     evaluate_policy,
     join_evaluations,
     read_values,
     steady,
 )
-from nacre.learners import Tick
-from nacre.learners.scale_noise import Candidate
-from nacre.logs import Log
-from nacre.parallel import local as engines
 from tests.advice.test_pipeline import (
     CHEAP,
     CONFIG,

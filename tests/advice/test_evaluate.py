@@ -13,7 +13,7 @@ from nacre import examples
 from nacre.advice.config import suggest_config
 from nacre.advice.evaluate import Question, Valuation, value_policy
 from nacre.errors import InputError
-from nacre.estimators.fitted_q import EvaluationConfig
+from nacre.training.fitted_evaluation import EvaluationConfig
 from nacre.training.progress import Tick
 from nacre.training.returns import value_from_returns
 

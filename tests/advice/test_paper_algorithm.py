@@ -24,8 +24,8 @@ from nacre.advice.paper_algorithm import (
 )
 from nacre.costs import FiniteStates, LogStates, UniformBox
 from nacre.estimators import exact
-from nacre.estimators.fitted_q import read_values
 from nacre.learners import LearnerConfig, Tick, default
+from nacre.training.fitted_evaluation import read_values
 from tests.support.learners import make_finite, make_learner, singletons
 
 CHEAP, DEAR = 0.1, 50.0

@@ -24,7 +24,6 @@ from nacre.costs import SwitchingCost, TransportCost, groups
 from nacre.diagnostics.action_support import Support
 from nacre.errors import InputError
 from nacre.estimators import exact
-from nacre.estimators.fitted_q import EvaluationConfig
 from nacre.learners import ActorConfig, LearnerConfig, Plateau, Tick, default, paper
 from nacre.learners.scale_noise import Candidate
 from nacre.logs import Log
@@ -35,6 +34,7 @@ from nacre.report.document import read_decision
 from nacre.report.evidence import read_evidence
 from nacre.simulators import FiniteWorld
 from nacre.training.backup import CriticConfig
+from nacre.training.fitted_evaluation import EvaluationConfig
 from nacre.training.returns import value_from_returns
 
 DISCOUNT = 0.8

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from nacre.estimators.fitted_q import EvaluationConfig
 from nacre.experiments.run import Plan
 from nacre.experiments.shared import Truth
 from nacre.experiments.tables import RANDOM, Published, Row
 from nacre.learners.net_actor_critic.config import ActorConfig, LearnerConfig
 from nacre.training.backup import CriticConfig
+from nacre.training.fitted_evaluation import EvaluationConfig
 
 CRITICS = CriticConfig(hidden=(8,), batch_size=16)
 LEARNER = LearnerConfig(

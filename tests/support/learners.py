@@ -12,7 +12,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from nacre.costs import SwitchingCost, TransportCost, groups
-from nacre.estimators.fitted_q import EvaluationConfig
 from nacre.learners import ActorConfig, LearnerConfig
 from nacre.learners.net_actor_critic.objective import SwitchingProblem
 from nacre.learners.net_actor_critic.step import State, init_state
@@ -20,6 +19,7 @@ from nacre.logs import Log
 from nacre.policies.policy import MLPPolicy, Policy, Signature, TabularPolicy
 from nacre.simulators import FiniteWorld, random_policy, random_world
 from nacre.training.backup import CriticConfig
+from nacre.training.fitted_evaluation import EvaluationConfig
 from nacre.training.transitions import Transitions
 
 DISCOUNT = 0.8

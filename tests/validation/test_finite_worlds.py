@@ -18,13 +18,13 @@ import nacre
 from nacre.advice.paper_algorithm import net_actor_critic
 from nacre.costs import ActionGroups, FiniteStates, TransportCost, groups
 from nacre.estimators import exact
-from nacre.estimators.fitted_q import EvaluationConfig, evaluate_policy
 from nacre.learners.net_actor_critic.config import ActorConfig, LearnerConfig
 from nacre.learners.net_actor_critic.occupancy import OccupancyConfig
 from nacre.learners.switch_optimal import Search, switch_optimal
 from nacre.policies import TabularPolicy
 from nacre.simulators import random_policy, random_world, two_state_policies, two_state_world
 from nacre.training.backup import CriticConfig
+from nacre.training.fitted_evaluation import EvaluationConfig, evaluate_policy
 
 pytestmark = pytest.mark.slow
 

@@ -8,11 +8,11 @@ import pytest
 
 from nacre.advice.paper_algorithm import net_actor_critic
 from nacre.costs import TransportCost, groups
-from nacre.estimators.fitted_q import EvaluationConfig
 from nacre.learners.net_actor_critic.config import ActorConfig, LearnerConfig
 from nacre.policies import MLP, MLPPolicy, Signature
 from nacre.simulators import LinearPolicy, double_integrator
 from nacre.training.backup import CriticConfig
+from nacre.training.fitted_evaluation import EvaluationConfig
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("linear")]
 

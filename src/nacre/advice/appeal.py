@@ -11,8 +11,8 @@ from nacre.advice.court import JUDGING_OLD, Court
 from nacre.advice.findings import Heard, Judged
 from nacre.costs.family import SwitchingCost
 from nacre.diagnostics.on_policy import Behaviour
-from nacre.estimators.fitted_q import Evaluation, join_evaluations, steady
 from nacre.logs import Log
+from nacre.training.fitted_evaluation import Evaluation, join_evaluations, steady
 
 STEADY_EPOCHS = 3
 """Epochs over which judges of an appeal are averaged."""

@@ -10,13 +10,13 @@ from typing import Any, Literal
 import gymnasium
 
 from nacre.errors import InputError
-from nacre.estimators.fitted_q import EvaluationConfig
 from nacre.learners.net_actor_critic.config import ActorConfig, LearnerConfig, default
 from nacre.learners.net_actor_critic.occupancy import OccupancyConfig
 from nacre.learners.net_actor_critic.stopping import Plateau
 from nacre.logs import Log
 from nacre.policies.cloning.opening import LARGEST_DIVERGENCE
 from nacre.training.backup import CriticConfig
+from nacre.training.fitted_evaluation import EvaluationConfig
 
 SMALL_LOG = 100_000
 """Transitions below which fewer updates do."""

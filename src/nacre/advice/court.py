@@ -22,7 +22,13 @@ from nacre.diagnostics.action_support import examine_support
 from nacre.diagnostics.on_policy import Behaviour
 from nacre.estimators.advantage import read_advantage
 from nacre.estimators.doubly_robust import SecondOpinion, weigh_episodes
-from nacre.estimators.fitted_q import (
+from nacre.inference.break_even import find_break_even, find_price
+from nacre.inference.gain import Gain
+from nacre.learners.scale_noise import Candidate
+from nacre.logs import Log
+from nacre.policies.policy import Policy, Signature
+from nacre.training.critics import Critics
+from nacre.training.fitted_evaluation import (
     EpochReport,
     Evaluation,
     EvaluationConfig,
@@ -32,12 +38,6 @@ from nacre.estimators.fitted_q import (
     prepare_evaluation,
     read_values,
 )
-from nacre.inference.break_even import find_break_even, find_price
-from nacre.inference.gain import Gain
-from nacre.learners.scale_noise import Candidate
-from nacre.logs import Log
-from nacre.policies.policy import Policy, Signature
-from nacre.training.critics import Critics
 from nacre.training.progress import Agenda, Tick
 from nacre.training.returns import value_from_returns
 

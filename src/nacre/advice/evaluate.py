@@ -18,10 +18,15 @@ from nacre.advice.config import suggest_config
 from nacre.advice.result import Estimate, finite
 from nacre.diagnostics.on_policy import Behaviour, examine_behaviour
 from nacre.errors import InputError
-from nacre.estimators.fitted_q import EpochReport, Evaluation, EvaluationConfig, evaluate_policy
 from nacre.logs import Log
 from nacre.policies.files import fingerprint
 from nacre.policies.policy import Policy
+from nacre.training.fitted_evaluation import (
+    EpochReport,
+    Evaluation,
+    EvaluationConfig,
+    evaluate_policy,
+)
 from nacre.training.progress import Reporter, Silent, Tick
 from nacre.training.returns import value_from_returns
 from nacre.versions import find_versions

@@ -8,9 +8,9 @@ from typing import NamedTuple
 from nacre.advice.result import Assessment, Estimate
 from nacre.diagnostics.action_support import Support
 from nacre.diagnostics.on_policy import Behaviour
-from nacre.estimators.fitted_q import Evaluation
 from nacre.learners.net_actor_critic.run import Learned
 from nacre.policies.policy import Policy
+from nacre.training.fitted_evaluation import Evaluation
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,11 @@ from nacre.advice.result import Estimate
 from nacre.advice.school import COPYING, STAGES, School
 from nacre.advice.thrift import find_thrift, hear_thrifty
 from nacre.diagnostics.on_policy import Behaviour, examine_behaviour
-from nacre.estimators.fitted_q import Evaluation
 from nacre.learners.net_actor_critic.run import Learned
 from nacre.learners.scale_noise import Candidate
 from nacre.logs import Log
 from nacre.parallel.local import open_threads, wait_for_all
+from nacre.training.fitted_evaluation import Evaluation
 from nacre.training.progress import Tick
 
 EXAMINING = "examining the log"

@@ -13,12 +13,18 @@ from jaxtyping import ArrayLike
 from nacre.costs.breakdown import CostBreakdown
 from nacre.costs.family import SwitchingCost
 from nacre.costs.measures import UniformBox
-from nacre.estimators.fitted_q import EpochReport, Evaluation, as_rows, evaluate_policy, read_values
 from nacre.inference.paper_rule import Choice, decide
 from nacre.learners.net_actor_critic.config import LearnerConfig, default
 from nacre.learners.net_actor_critic.run import Learned, check_fit, learn
 from nacre.logs import Log
 from nacre.policies.policy import Policy
+from nacre.training.fitted_evaluation import (
+    EpochReport,
+    Evaluation,
+    as_rows,
+    evaluate_policy,
+    read_values,
+)
 from nacre.training.progress import Reporter, Silent, Tick
 
 

@@ -19,7 +19,6 @@ from nacre.costs.description import describe_cost
 from nacre.costs.family import SwitchingCost, check_same_spaces
 from nacre.diagnostics.on_policy import Behaviour
 from nacre.errors import InputError
-from nacre.estimators.fitted_q import as_rows
 from nacre.inference.ruling import Circumstances, reach_verdict
 from nacre.learners.net_actor_critic.run import Learned, check_fit
 from nacre.learners.scale_noise import Candidate, calm_policy
@@ -27,6 +26,7 @@ from nacre.logs import Log
 from nacre.policies.files import fingerprint
 from nacre.policies.policy import Policy
 from nacre.report import Evidence, examine_change
+from nacre.training.fitted_evaluation import as_rows
 from nacre.training.progress import Agenda, Reporter, Silent
 from nacre.versions import find_versions
 

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nacre.errors import InputError
-from nacre.estimators.fitted_q import as_rows
 from nacre.logs.checks.problems import show_path
 from nacre.policies.policy import Signature
+from nacre.training.fitted_evaluation import as_rows
 
 BETWEEN_STATES = ";"
 REMEDY = "give a .npy or .csv file with a state in each row, or numbers such as 0.1,0.2"

@@ -8,10 +8,10 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 from numpy.typing import NDArray
 
-from nacre.estimators.fitted_q import as_rows
 from nacre.policies.distributions import ActionDistribution
 from nacre.policies.policy import Policy, ask
 from nacre.training.critics import Critics
+from nacre.training.fitted_evaluation import as_rows
 from nacre.training.noise import draw_uniforms
 
 CHUNK = 512

@@ -17,7 +17,6 @@ from nacre.costs.description import describe_cost
 from nacre.costs.family import SwitchingCost
 from nacre.costs.measures import LogStates, UniformBox
 from nacre.errors import InputError
-from nacre.estimators.fitted_q import Evaluation
 from nacre.experiments.advised import compare, run_advice
 from nacre.experiments.records import is_done, record_path, write_record
 from nacre.experiments.shared import Shared, Truth, make_old_policy
@@ -28,6 +27,7 @@ from nacre.parallel.local import map_tasks
 from nacre.policies.files import fingerprint
 from nacre.policies.policy import Policy
 from nacre.simulators.registry import World, find_world
+from nacre.training.fitted_evaluation import Evaluation
 from nacre.training.progress import Reporter, Silent, Tick
 from nacre.versions import find_commit, find_versions
 

@@ -17,7 +17,6 @@ import numpy as np
 
 from nacre.advice.paper_algorithm import evaluate_old
 from nacre.errors import InputError
-from nacre.estimators.fitted_q import Evaluation, init_critics
 from nacre.estimators.simulation import simulate_value
 from nacre.experiments.records import read_record, write_record
 from nacre.experiments.tables import RANDOM, Row, find_row
@@ -29,6 +28,7 @@ from nacre.policies.files import fingerprint
 from nacre.policies.policy import MLPPolicy, Policy
 from nacre.simulators.collection import check_policy, collect_log, discard_parts
 from nacre.simulators.registry import World, find_world
+from nacre.training.fitted_evaluation import Evaluation, init_critics
 from nacre.training.progress import Reporter, Silent, count_parts
 from nacre.training.returns import value_from_returns
 

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from nacre.errors import InputError
-from nacre.estimators.fitted_q import EvaluationConfig
 from nacre.learners import (
     ActorConfig,
     LearnerConfig,
@@ -20,6 +19,7 @@ from nacre.learners import (
     paper,
 )
 from nacre.training.backup import CriticConfig
+from nacre.training.fitted_evaluation import EvaluationConfig
 
 # Table "hyper_shared", row by row.
 SHARED: dict[str, Any] = {

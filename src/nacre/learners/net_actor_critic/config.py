@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from nacre.errors import InputError
-from nacre.estimators.fitted_q import EvaluationConfig
 from nacre.learners.net_actor_critic.occupancy import OccupancyConfig
 from nacre.learners.net_actor_critic.stopping import Plateau, StoppingRule
 from nacre.training.backup import CriticConfig, Form
+from nacre.training.fitted_evaluation import EvaluationConfig
 from nacre.training.noise import Sampling
 
 ActorStates = Literal["start", "log", "mixture"]

@@ -20,7 +20,6 @@ from nacre.costs.description import describe_cost
 from nacre.costs.family import SwitchingCost
 from nacre.costs.fit import check_log_fits
 from nacre.errors import InputError
-from nacre.estimators.fitted_q import as_rows
 from nacre.learners.net_actor_critic.checkpoint import read_checkpoint, write_checkpoint
 from nacre.learners.net_actor_critic.config import LearnerConfig
 from nacre.learners.net_actor_critic.epochs import open_epochs
@@ -36,6 +35,7 @@ from nacre.policies.formats.rules import RulePolicy
 from nacre.policies.policy import MLPPolicy, Policy, TabularPolicy
 from nacre.policies.records import RecordedPolicy
 from nacre.training.critics import Critics
+from nacre.training.fitted_evaluation import as_rows
 from nacre.training.preparation import begin_critics, fit_scaling, largest_believable
 from nacre.training.progress import Reporter, Silent, Tick
 from nacre.training.transitions import Transitions, open_transitions

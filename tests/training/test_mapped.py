@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from nacre.errors import InputError
-from nacre.estimators.fitted_q import Evaluation, EvaluationConfig, evaluate_policy
 from nacre.logs import Log, read_log, write_log
 from nacre.logs.storage import stores
 from nacre.policies.policy import MLPPolicy, Scaling, Signature, TabularPolicy
 from nacre.training import feeds, transitions
 from nacre.training.backup import CriticConfig
 from nacre.training.feeds import Feed, Recorder, States
+from nacre.training.fitted_evaluation import Evaluation, EvaluationConfig, evaluate_policy
 from nacre.training.preparation import fit_scaling
 from nacre.training.transitions import MappedTransitions, Transitions, open_transitions
 

@@ -12,7 +12,6 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
-from nacre.estimators.fitted_q_config import EvaluationConfig
 from nacre.policies.policy import Policy
 from nacre.training.backup import (
     CriticInfo,
@@ -21,6 +20,7 @@ from nacre.training.backup import (
     next_state_values,
     step_critics,
 )
+from nacre.training.evaluation_config import EvaluationConfig
 from nacre.training.feeds import Chunk, Feed, Progress, run_chunk
 from nacre.training.loop import is_finite, run_epoch, within_bounds
 from nacre.training.transitions import Batch, MappedTransitions, Transitions

@@ -15,14 +15,14 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray
 
 from nacre.errors import InputError
-from nacre.estimators.fitted_q_config import EvaluationConfig as EvaluationConfig
-from nacre.estimators.fitted_q_epochs import open_epochs
-from nacre.estimators.fitted_q_epochs import run_evaluation_epoch as run_evaluation_epoch
 from nacre.logs import Log
 from nacre.policies.distributions import ActionDistribution
 from nacre.policies.policy import Policy, Signature, ask, describe_space
 from nacre.training.backup import CriticState
 from nacre.training.critics import Combine, Critics
+from nacre.training.evaluation_config import EvaluationConfig as EvaluationConfig
+from nacre.training.evaluation_epochs import open_epochs
+from nacre.training.evaluation_epochs import run_evaluation_epoch as run_evaluation_epoch
 from nacre.training.noise import draw_uniforms
 from nacre.training.preparation import begin_critics
 from nacre.training.preparation import draw_resampling as draw_resampling

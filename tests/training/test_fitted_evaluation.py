@@ -13,10 +13,22 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-import nacre.estimators.fitted_q as module
+import nacre.training.fitted_evaluation as module
 from nacre.errors import InputError
 from nacre.estimators.exact import start_value, value_range, values
-from nacre.estimators.fitted_q import (
+from nacre.logs import Log
+from nacre.policies.policy import MLPPolicy, Signature, TabularPolicy
+from nacre.simulators import (
+    LinearPolicy,
+    double_integrator,
+    random_policy,
+    random_world,
+    two_state_policies,
+    two_state_world,
+)
+from nacre.training.backup import CriticConfig, CriticState, critic_loss
+from nacre.training.evaluation_epochs import open_epochs
+from nacre.training.fitted_evaluation import (
     EvaluationConfig,
     as_rows,
     check_spaces,
@@ -29,18 +41,6 @@ from nacre.estimators.fitted_q import (
     read_values,
     run_evaluation_epoch,
 )
-from nacre.estimators.fitted_q_epochs import open_epochs
-from nacre.logs import Log
-from nacre.policies.policy import MLPPolicy, Signature, TabularPolicy
-from nacre.simulators import (
-    LinearPolicy,
-    double_integrator,
-    random_policy,
-    random_world,
-    two_state_policies,
-    two_state_world,
-)
-from nacre.training.backup import CriticConfig, CriticState, critic_loss
 from nacre.training.transitions import Transitions
 
 TABLES = CriticConfig(
