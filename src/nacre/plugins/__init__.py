@@ -1,0 +1,1 @@
+"""How parts are found by name, ours and those of other packages."""
