@@ -1,0 +1,70 @@
+"""A decision in plain words, and what would settle one that is open."""
+
+from __future__ import annotations
+
+import math
+
+from nacre.inference.evidence import Circumstances, Evidence, Verdict
+from nacre.inference.intervals import bound_below, find_quantile, list_informative
+
+LARGEST_FACTOR = 100.0
+"""More than this many times the log is no advice to collect more."""
+
+
+def explain(
+    verdict: Verdict, evidence: Evidence, level: float, circumstances: Circumstances
+) -> tuple[str, str, int | None]:
+    """Reason, remedy and further episodes, in plain words."""
+    low, high = evidence.bounds(level)
+    confidence = f"{100 * circumstances.confidence:g} % confidence"
+    if verdict == "switch":
+        return f"the net gain is at least {low:.4g} with {confidence}", "", None
+    if verdict == "keep":
+        reason = f"no candidate gains: the best gains at most {high:.4g} with {confidence}"
+        return reason, "", None
+    if circumstances.forbidden:
+        return circumstances.forbidden, circumstances.remedy, None
+    usable = list_informative(evidence.estimates)
+    if not usable:
+        reasons = "; ".join(f"{one.estimator}: {one.reason}" for one in evidence.estimates)
+        return (
+            f"this log cannot tell: no estimator is informative ({reasons})",
+            "log episodes with more exploration, or try a smaller step",
+            None,
+        )
+    penalty = max(one.overlap_penalty for one in usable)
+    spare = min(bound_below(one, 0.5) for one in usable) - evidence.price.total
+    if spare <= 0 < spare + penalty:
+        return (
+            "this log cannot tell: too much of what the candidate does lies outside of the log",
+            "log episodes that explore the missing states and actions, or try a smaller step",
+            None,
+        )
+    mean = evidence.net_gain
+    if mean <= 0:
+        reason = f"no gain is proven and none is expected: {mean:.4g} after the cost"
+        return reason, "keep the old policy for now", None
+    more = count_more_episodes(evidence, level, circumstances.n_episodes)
+    reason = f"a net gain of {mean:.4g} is expected but not proven"
+    if more is None:
+        return reason, "more of the same log would hardly settle it; try a smaller step", None
+    return reason, f"about {more:,} further episodes could settle it", more
+
+
+def count_more_episodes(evidence: Evidence, level: float, n_episodes: int) -> int | None:
+    """Further episodes after which the lower bound would be above zero, if nothing else changes.
+
+    Standard errors shrink with the square root of the number of episodes; penalties and the cost's
+    error do not.
+    """
+    usable = list_informative(evidence.estimates)
+    fixed = evidence.price.total + find_quantile(level) * evidence.price.error
+    factors = []
+    for one in usable:
+        spare = one.gain - one.overlap_penalty - fixed
+        reach = find_quantile(level, one.degrees) * one.standard_error
+        factors.append((reach / spare) ** 2 if spare > 0 else math.inf)
+    factor = max(factors, default=math.inf)
+    if not factor <= LARGEST_FACTOR:
+        return None
+    return max(1, math.ceil((factor - 1.0) * n_episodes))

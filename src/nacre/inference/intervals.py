@@ -1,0 +1,69 @@
+"""Bounds of a gain at a level: of one estimate, and of several that all have to prove it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from scipy import special
+
+from nacre.estimators.base import Estimate
+
+
+def find_quantile(level: float, degrees: float = math.inf) -> float:
+    """Standard errors between a centre and its one-sided bound at this level."""
+    if math.isinf(degrees):
+        return float(special.ndtri(level))
+    return float(special.stdtrit(degrees, level))
+
+
+def bound_below(estimate: Estimate, level: float) -> float:
+    """What the gain exceeds with probability `level`: gain - penalty - t · standard error."""
+    reach = find_quantile(level, estimate.degrees) * estimate.standard_error
+    return estimate.gain - estimate.overlap_penalty - reach
+
+
+def bound_above(estimate: Estimate, level: float) -> float:
+    """What the gain stays below with probability `level`."""
+    reach = find_quantile(level, estimate.degrees) * estimate.standard_error
+    return estimate.gain + estimate.overlap_penalty + reach
+
+
+def list_informative(estimates: Sequence[Estimate]) -> list[Estimate]:
+    """Those that may be used: informative, and nothing about them is NaN or without a spread."""
+    return [
+        one
+        for one in estimates
+        if one.informative
+        and math.isfinite(one.gain)
+        and math.isfinite(one.overlap_penalty)
+        and 0.0 < one.standard_error < math.inf
+    ]
+
+
+def find_hull(estimates: Sequence[Estimate], level: float) -> tuple[float, float]:
+    """The smallest interval that holds the interval of every informative estimate.
+
+    Its lower end is what all of them prove: an intersection-union test, whose error is at most that
+    of its best member. Without an informative estimate it is the whole line.
+    """
+    usable = list_informative(estimates)
+    if not usable:
+        return -math.inf, math.inf
+    lows = [bound_below(one, level) for one in usable]
+    highs = [bound_above(one, level) for one in usable]
+    return min(lows), max(highs)
+
+
+def find_centre(estimates: Sequence[Estimate]) -> float:
+    """One number for the gain: informative estimates, weighted by how much they know.
+
+    The weights are 1 / (standard error² + penalty²), so that it lies within every hull. NaN if
+    nobody knows anything.
+    """
+    usable = list_informative(estimates)
+    weights = [1.0 / (one.standard_error**2 + one.overlap_penalty**2) for one in usable]
+    total = math.fsum(weights)
+    if not usable or not math.isfinite(total) or total <= 0:
+        return math.nan
+    return math.fsum(w * one.gain for w, one in zip(weights, usable, strict=True)) / total

@@ -1,0 +1,133 @@
+"""The rule: switch where every informative estimate proves that the gain exceeds the cost.
+
+For each finalist i and each informative estimator e, at the one-sided level 1 - α/m,
+
+    low_i  = min_e (gain_ie - penalty_ie - t·se_ie) - cost_i - t·error_i
+    high_i = max_e (gain_ie + penalty_ie + t·se_ie) - cost_i + t·error_i
+
+switch if some low_i > 0; keep if every high_i < 0; undecided otherwise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from scipy import optimize
+
+from nacre.inference.evidence import Circumstances, Evidence, Verdict
+from nacre.inference.explanation import explain
+from nacre.inference.intervals import list_informative
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The answer.
+
+    Args:
+        verdict: What to do; undecided means keep for now.
+        chosen: Index of the finalist that the answer is about.
+        net_gain: Its gain minus its cost, in one number.
+        low: Lower bound of the net gain, at `level`.
+        high: Upper bound, at `level`.
+        level: One-sided level of each bound; `confidence` split over finalists and looks.
+        probability: Confidence at which the answer would just be a switch: above the asked one
+            exactly where it is. See `find_probability`.
+        basis: Estimators that count for the chosen finalist.
+        reason: One sentence for people.
+        remedy: What would settle an answer that is not a switch; nothing where nothing would.
+        more_episodes: About how many further episodes would, or None.
+    """
+
+    verdict: Verdict
+    chosen: int
+    net_gain: float
+    low: float
+    high: float
+    level: float
+    probability: float
+    basis: tuple[str, ...]
+    reason: str
+    remedy: str = ""
+    more_episodes: int | None = None
+
+
+@runtime_checkable
+class Rule(Protocol):
+    """From evidence to a decision. Implementations are frozen dataclasses."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in records and on the command line."""
+
+    def __call__(self, evidence: Sequence[Evidence], circumstances: Circumstances) -> Decision:
+        """Decide about all finalists."""
+
+
+@dataclass(frozen=True)
+class BoundsRule:
+    """Every informative estimate has to prove it."""
+
+    name: str = "bounds"
+
+    def __call__(self, evidence: Sequence[Evidence], circumstances: Circumstances) -> Decision:
+        """Switch where the lower bound is above zero, keep where every upper bound is below."""
+        level = circumstances.find_level(len(evidence))
+        bounds = [one.bounds(level) for one in evidence]
+        lows = [low for low, _ in bounds]
+        proven = max(lows) > 0
+        means = [_order(one.net_gain) for one in evidence]
+        scores = lows if proven else means
+        chosen = max(range(len(evidence)), key=lambda index: (scores[index], means[index]))
+        verdict: Verdict = "undecided"
+        if proven and not circumstances.forbidden:
+            verdict = "switch"
+        elif all(high < 0 for _, high in bounds):
+            verdict = "keep"
+        reason, remedy, more = explain(verdict, evidence[chosen], level, circumstances)
+        return Decision(
+            verdict,
+            chosen,
+            evidence[chosen].net_gain,
+            *bounds[chosen],
+            level,
+            find_probability(evidence[chosen], circumstances.confidence, level),
+            evidence[chosen].basis,
+            reason,
+            remedy,
+            more,
+        )
+
+
+def find_probability(evidence: Evidence, confidence: float, level: float) -> float:
+    """The confidence at which the lower bound, or else the upper one, reaches zero.
+
+    Continuous, and above the confidence asked for exactly where the lower bound is above zero. One
+    half where the penalty alone spans zero: then the log says nothing about the sign.
+    """
+    share = (1.0 - level) / (1.0 - confidence)
+
+    def low_at(error: float) -> float:
+        return evidence.bounds(1.0 - share * error)[0]
+
+    def high_at(error: float) -> float:
+        return evidence.bounds(1.0 - share * error)[1]
+
+    least, most = 1e-9, 0.5
+    if not list_informative(evidence.estimates):
+        return 0.5
+    if low_at(most) > 0:
+        if low_at(least) > 0:
+            return 1.0 - least
+        return 1.0 - float(optimize.brentq(low_at, least, most))
+    if high_at(most) < 0:
+        if high_at(least) < 0:
+            return least
+        return float(optimize.brentq(high_at, least, most))
+    return 0.5
+
+
+def _order(number: float) -> float:
+    return -math.inf if math.isnan(number) else number
