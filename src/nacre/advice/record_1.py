@@ -1,4 +1,4 @@
-"""Records of format 1, brought into today's form: one ensemble of critics judged every candidate."""
+"""Records of format 1 in today's form: there one ensemble of critics judged every candidate."""
 
 from __future__ import annotations
 
@@ -10,6 +10,18 @@ import numpy as np
 
 NONLINEAR_KINDS = ("global",)
 LINEAR_LINKS = ("identity", "times_states")
+REPLACED = (
+    "confidence",
+    "differences",
+    "doubt",
+    "pessimistic",
+    "cost_error",
+    "support",
+    "second_opinion",
+    "proof",
+    "trusted",
+)
+"""What format 1 says of a candidate in other words."""
 
 
 def upgrade(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -47,9 +59,7 @@ def upgrade(document: Mapping[str, Any]) -> dict[str, Any]:
 def _upgrade_candidate(entry: Any, model: Mapping[str, Any], scale: float) -> Any:
     if not isinstance(entry, Mapping):
         return entry
-    left_out = ("confidence", "differences", "doubt", "pessimistic", "cost_error", "support")
-    left_out += ("second_opinion", "proof", "trusted")
-    kept = {name: value for name, value in entry.items() if name not in left_out}
+    kept = {name: value for name, value in entry.items() if name not in REPLACED}
     cost = entry.get("cost")
     cost = cost if isinstance(cost, Mapping) else {}
     support = entry.get("support")
