@@ -98,6 +98,10 @@ class Estimator(Protocol):
     def name(self) -> str:
         """What it is called in records and on the page."""
 
+    @property
+    def extrapolates(self) -> bool:
+        """Whether what lies outside of the log is charged on it; else it does so itself."""
+
     def applies(self, problem: Problem) -> str:
         """Why it has nothing to say about such a log at all, or nothing."""
 

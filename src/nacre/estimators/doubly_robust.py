@@ -1,252 +1,186 @@
-"""A second opinion on a gain: the log's own episodes, weighted by how likely the candidate is.
-
-The weighted doubly robust estimate (Thomas and Brunskill, 2016) of a policy's value walks along the
-held-out episodes. At step t an episode weighs w_t ∝ Π_{u ≤ t} π(a_u|s_u) / π_o(a_u|s_u), normalised
-over the episodes, and corrects what the critics promised by what was seen:
-
-    Σ_t γ^t Σ_i [ w_t^i (r_t^i - Q(s_t^i, a_t^i)) + w_{t-1}^i V(s_t^i) ].
-
-Critics that are wrong are corrected where weights are even, weights that are wild matter little
-where critics are right. Where few episodes carry all the weight, it has no opinion, and the critics
-are not even asked.
-
-Products of many ratios are wild. By state, an episode weighs the mean of the products over all ways
-to where it is (Kallus and Uehara, 2020); many more episodes then carry the weight. That mean has to
-be learned, and holds only where the observation tells all that matters.
-"""
+"""The doubly robust estimate of a gain: cross-fitted critics, weighted episodes."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
-import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
-from numpy.typing import NDArray
-from scipy import special
+from jaxtyping import PRNGKeyArray
 
-from nacre.estimators.state_weights import find_state_weights
-from nacre.estimators.unrolled import Unrolled, unroll
+from nacre.estimators.base import Basis, Estimate, Problem, Report, abstain
+from nacre.estimators.weighting import Weighted, Weights, find_weights, weigh_episodes
 from nacre.logs import Log
-from nacre.policies.distributions import ActionDistribution
-from nacre.policies.policy import Policy, ask
+from nacre.policies.policy import Policy
+from nacre.training.backup import CriticConfig
 from nacre.training.critics import Critics
-from nacre.training.noise import draw_uniforms
+from nacre.training.evaluation_config import EvaluationConfig
+from nacre.training.fitted_evaluation import Preparation, evaluate_policy, prepare_evaluation
 
-Numbers = NDArray[np.float64]
+LEAST_EFFECTIVE = 10.0
+"""Episodes that carry the weight in each fold, at the step where they are fewest."""
 
-MOST_EPISODES = 2000
-NEGLIGIBLE = 1e-3
-"""Steps discounted below this are left to the critics."""
-N_RESAMPLES = 200
-N_ACTIONS = 4
-"""Actions drawn at each state for its value; the many states average what noise is left."""
-MOST_ROWS = 200_000
-"""For weights by state: their features are held in memory."""
-CHUNK = 4096
-LARGEST_LOG_RATIO = 50.0
-LEAST_EFFECTIVE = 50.0
-"""Episodes that have to carry the weight for an opinion to count."""
+
+def default_critics() -> EvaluationConfig:
+    """Small critics, fitted shortly: what they get wrong is corrected by the weighted episodes."""
+    critics = CriticConfig(
+        n_critics=3,
+        hidden=(64, 64),
+        layer_norm=True,
+        scale_observations=True,
+        scale_returns=True,
+        learning_rate=1e-3,
+        polyak=0.95,
+        backup="own",
+    )
+    return EvaluationConfig(
+        critics=critics,
+        epochs=4,
+        steps_per_epoch=500,
+        prefit_steps=500,
+        combine="mean",
+        averaged=True,
+        asked_once=True,
+    )
 
 
 @dataclass(frozen=True)
-class SecondOpinion:
-    """What weighted episodes say of a candidate.
+class Fold:
+    """Half of the episodes, and the old policy's critics fitted to the other half."""
+
+    scored: Log
+    fitted: Log
+    preparation: Preparation
+    old_critics: Critics
+    seed: int
+
+
+@dataclass(frozen=True)
+class DoublyRobust:
+    """V(candidate) - V(old) by weighted episodes and critics that were fitted to others.
 
     Args:
-        gain: Value of the candidate minus that of the old policy, at the log's starts; NaN where
-            too few episodes carry the weight.
-        standard_error: By resampling episodes.
-        effective_episodes: How many episodes carry the weight, averaged over discounted time.
-        by_state: Whether they weigh by where they are, not by the way they came.
+        evaluation: The critics.
+        by_state: Weigh episodes by where they are instead of by the way they came, where the latter
+            leaves too few of them.
     """
 
-    gain: float
-    standard_error: float
-    effective_episodes: float
-    by_state: bool = False
+    evaluation: EvaluationConfig = field(default_factory=default_critics)
+    by_state: bool = True
+    name: str = "doubly_robust"
+    extrapolates: bool = False
+    basis: Basis = "data"
 
-    @property
-    def usable(self) -> bool:
-        """Whether enough episodes stand behind it."""
-        known = math.isfinite(self.gain) and math.isfinite(self.standard_error)
-        return known and self.effective_episodes >= LEAST_EFFECTIVE
+    def applies(self, problem: Problem) -> str:
+        """To logs with episodes for two folds that begin where the next one does."""
+        if problem.log.n_episodes < 4:
+            return "too few episodes for two folds"
+        if not starts_alike(problem.start, problem.log.starts):
+            return "weighted episodes begin at the log's own starts, not at the given one"
+        return ""
 
-    def as_json(self) -> dict[str, Any]:
-        """Plain numbers; null where there is none."""
-        numbers = {
-            "gain": self.gain,
-            "standard_error": self.standard_error,
-            "effective_episodes": self.effective_episodes,
-        }
-        known = {name: one if math.isfinite(one) else None for name, one in numbers.items()}
-        method = "doubly robust, weighted by state" if self.by_state else "weighted doubly robust"
-        return {"method": method, **known, "usable": self.usable}
+    def prepare(self, key: PRNGKeyArray, problem: Problem, report: Report) -> tuple[Fold, ...]:
+        """Two folds, each with critics of the old policy that were fitted to the other."""
+        seed = int(jax.random.randint(key, (), 0, 2**31 - 1))
+        halves = problem.log.split(0.5, seed=seed)
+        folds = []
+        for number, (scored, fitted) in enumerate((halves, halves[::-1])):
+            preparation = prepare_evaluation(
+                fitted,
+                problem.old_policy.signature,
+                self.evaluation,
+                discount=problem.discount,
+                seed=seed,
+            )
+            critics = self._fit(problem, problem.old_policy, fitted, preparation, seed)
+            folds.append(Fold(scored, fitted, preparation, critics, seed))
+            report((number + 1) / len(halves))
+        return tuple(folds)
 
-    def bound(self, probability: float) -> float:
-        """What the gain exceeds with this probability; nothing is known where it is not usable.
-
-        By Student's t: the weights leave only so many episodes to know the error by.
-        """
-        if not self.usable:
-            return -math.inf
-        place = float(special.stdtrit(self.effective_episodes - 1.0, 1.0 - probability))
-        return self.gain + place * self.standard_error
-
-    def contradicts(self, gain: float, error: float) -> float:
-        """How far it lies from a gain, beyond what two standard errors of both explain."""
-        if not self.usable:
-            return 0.0
-        return max(0.0, abs(self.gain - gain) - 2.0 * math.hypot(self.standard_error, error))
-
-
-def weigh_episodes(
-    log: Log,
-    old_policy: Policy,
-    new_policy: Policy,
-    old_critics: Critics,
-    new_critics: Critics,
-    *,
-    discount: float,
-    seed: int = 0,
-    by_state: bool = False,
-) -> SecondOpinion:
-    """The gain of a candidate by weighted episodes of the old policy.
-
-    Args:
-        log: Episodes of the old policy that the candidate was not learned from.
-        old_policy: The policy that made them.
-        new_policy: The candidate.
-        old_critics: Critics of the old policy.
-        new_critics: Critics of the candidate.
-        discount: γ.
-        seed: Everything random follows from it.
-        by_state: Weigh episodes by where they are.
-    """
-    rng = np.random.default_rng(seed)
-    longest = max(1, math.ceil(math.log(NEGLIGIBLE) / math.log(discount))) if discount > 0 else 1
-    n_steps = min(longest, int(log.episode_lengths.max()))
-    most = min(MOST_EPISODES, max(2, MOST_ROWS // n_steps)) if by_state else MOST_EPISODES
-    if log.n_episodes > most:
-        log = log.select(np.sort(rng.choice(log.n_episodes, most, replace=False)))
-    table = unroll(log, min(n_steps, int(log.episode_lengths.max())))
-    ratios = _read_ratios(log, table, old_policy, new_policy)
-    if by_state:
-        logs = find_state_weights(log, table, ratios, discount, seed)
-    else:
-        logs = np.cumsum(ratios, axis=1)
-    effective = _find_effective(logs, discount)
-    if not effective >= LEAST_EFFECTIVE:
-        return SecondOpinion(math.nan, math.nan, effective, by_state)
-    n = log.n_episodes
-    drawn = rng.multinomial(n, np.full(n, 1.0 / n), N_RESAMPLES).astype(np.float64)
-    counts = np.concatenate([np.ones((1, n)), drawn])
-    rest = counts, discount, seed
-    gains = _estimate(log, table, logs, new_policy, new_critics, *rest) - _estimate(
-        log, table, np.zeros_like(logs), old_policy, old_critics, *rest
-    )
-    return SecondOpinion(float(gains[0]), float(np.std(gains[1:], ddof=1)), effective, by_state)
-
-
-def _read_ratios(log: Log, table: Unrolled, old_policy: Policy, new_policy: Policy) -> Numbers:
-    """(E, T) log π(a|s) - log π_o(a|s), zero where an episode is over."""
-
-    def read(rows: NDArray[np.int64]) -> tuple[Array]:
-        states, actions = jnp.asarray(log.observations[rows]), jnp.asarray(log.actions[rows])
-        return _log_ratios(ask(old_policy, states), ask(new_policy, states), actions)
-
-    ratios = np.zeros(table.rows.shape)
-    ratios[table.seen] = _by_chunks(read, table.rows[table.seen])[0]
-    return ratios
-
-
-def _estimate(
-    log: Log,
-    table: Unrolled,
-    logs: Numbers,
-    policy: Policy,
-    critics: Critics,
-    counts: Numbers,
-    discount: float,
-    seed: int,
-) -> Numbers:
-    """(B,) estimates, one for each row of counts (B, E); `logs` are those of the weights."""
-    key = jax.random.key(seed)
-
-    def read(states: Any, rows: NDArray[np.int64]) -> list[Numbers]:
-        return _by_chunks(
-            lambda some: _read_critics(
-                critics, policy, jnp.asarray(states[some]), jnp.asarray(log.actions[some]), key
-            ),
-            rows,
+    def estimate(
+        self,
+        key: PRNGKeyArray,
+        problem: Problem,
+        prepared: tuple[Fold, ...],
+        candidate: Policy,
+        report: Report,
+    ) -> Estimate:
+        """Mean of both folds; nothing is fitted where few episodes carry the weight."""
+        weights = [self._weigh(problem, fold, candidate) for fold in prepared]
+        effective = min(one.effective for one in weights)
+        diagnostics = {"effective_episodes": effective}
+        if not effective >= LEAST_EFFECTIVE:
+            reason = f"{effective:.1f} episodes carry the weight, {LEAST_EFFECTIVE:g} are needed"
+            return abstain(self.name, self.basis, reason, diagnostics)
+        found: list[Weighted] = []
+        for number, (fold, weight) in enumerate(zip(prepared, weights, strict=True)):
+            critics = self._fit(problem, candidate, fold.fitted, fold.preparation, fold.seed)
+            found.append(
+                weigh_episodes(
+                    weight,
+                    problem.old_policy,
+                    candidate,
+                    fold.old_critics,
+                    critics,
+                    discount=problem.discount,
+                    seed=fold.seed,
+                )
+            )
+            report((number + 1) / len(prepared))
+        gain = float(np.mean([one.gain for one in found]))
+        error = math.hypot(*(one.standard_error for one in found)) / len(found)
+        if not (math.isfinite(gain) and 0 < error < math.inf):
+            return abstain(self.name, self.basis, "its weights leave no finite number", diagnostics)
+        return Estimate(
+            self.name,
+            gain,
+            error,
+            self.basis,
+            reason=f"{effective:.0f} episodes or more carry the weight at every step",
+            degrees=max(1.0, effective - 1.0),
+            diagnostics=diagnostics,
         )
 
-    rows = table.rows[table.seen]
-    q, v = np.zeros(table.rows.shape), np.zeros(table.rows.shape)
-    q[table.seen], v[table.seen] = read(log.observations, rows)
-    surprise = np.zeros(table.rows.shape)
-    surprise[table.seen] = np.asarray(log.rewards[rows], np.float64) - q[table.seen]
-    ends = table.rows[table.last]
-    goes_on = ends[~np.asarray(log.terminated[ends])]
-    if len(goes_on):
-        beyond = read(log.next_observations, goes_on)[1]
-        surprise[table.last & np.isin(table.rows, goes_on)] += discount * beyond
-    before = np.concatenate([np.zeros((len(logs), 1)), logs[:, :-1]], axis=1)
-    gamma = discount ** np.arange(logs.shape[1])
-    found = _average(logs, surprise, counts) + _average(before, v, counts)
-    return np.asarray(found @ gamma)
+    def _weigh(self, problem: Problem, fold: Fold, candidate: Policy) -> Weights:
+        weights = find_weights(
+            fold.scored,
+            problem.old_policy,
+            candidate,
+            discount=problem.discount,
+            seed=fold.seed,
+        )
+        if weights.effective >= LEAST_EFFECTIVE or not self.by_state:
+            return weights
+        return find_weights(
+            fold.scored,
+            problem.old_policy,
+            candidate,
+            discount=problem.discount,
+            seed=fold.seed,
+            by_state=True,
+        )
+
+    def _fit(
+        self, problem: Problem, policy: Policy, log: Log, preparation: Preparation, seed: int
+    ) -> Critics:
+        return evaluate_policy(
+            policy,
+            log,
+            problem.start,
+            self.evaluation,
+            discount=problem.discount,
+            seed=seed,
+            prepared=preparation,
+        ).critics
 
 
-def _average(logs: Numbers, terms: Numbers, counts: Numbers) -> Numbers:
-    """(B, T) means of terms with weights exp(logs), normalised at each step."""
-    weights = np.exp(logs - logs.max(axis=0))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray((counts @ (weights * terms)) / (counts @ weights))
+def starts_alike(start: np.ndarray, starts: np.ndarray) -> bool:
+    """Whether a start is made of a log's own first states: all of them are among those."""
+    return bool(np.isin(_as_keys(start), _as_keys(starts)).all())
 
 
-def _find_effective(logs: Numbers, discount: float) -> float:
-    """Effective number of episodes, (Σ w)² / Σ w², averaged over discounted time."""
-    weights = np.exp(logs - logs.max(axis=0))
-    counts = weights.sum(axis=0) ** 2 / (weights**2).sum(axis=0)
-    gamma = discount ** np.arange(len(counts))
-    return float(counts @ gamma / gamma.sum())
-
-
-def _by_chunks(
-    read: Callable[[NDArray[np.int64]], tuple[Array, ...]], rows: NDArray[np.int64]
-) -> list[Numbers]:
-    """Results for all rows; chunks are filled up with row 0 so that all have one shape."""
-    parts = []
-    for begin in range(0, len(rows), CHUNK):
-        some = rows[begin : begin + CHUNK]
-        size = len(some)
-        if len(rows) > CHUNK:
-            some = np.concatenate([some, np.zeros(CHUNK - size, some.dtype)])
-        parts.append([np.asarray(one, np.float64)[:size] for one in read(some)])
-    return [np.concatenate(columns) for columns in zip(*parts, strict=True)]
-
-
-@eqx.filter_jit
-def _log_ratios(
-    old: ActionDistribution, new: ActionDistribution, actions: Array
-) -> tuple[Float[Array, " rows"]]:
-    ratio = new.log_prob(actions) - old.log_prob(actions)
-    return (jnp.clip(jnp.nan_to_num(ratio), -LARGEST_LOG_RATIO, LARGEST_LOG_RATIO),)
-
-
-@eqx.filter_jit
-def _read_critics(
-    critics: Critics, policy: Policy, observations: Array, actions: Array, key: PRNGKeyArray
-) -> tuple[Float[Array, " rows"], Float[Array, " rows"]]:
-    """Q at the actions of the log, and V of the policy; means of the members."""
-    distribution = policy(observations)
-    uniforms = draw_uniforms(
-        key, N_ACTIONS, observations.shape[0], distribution.noise_size, "quasi"
-    )
-    q = jnp.mean(critics.values_at(observations, actions), axis=0)
-    return q, critics.expectation(observations, distribution, uniforms, "mean")
+def _as_keys(rows: np.ndarray) -> np.ndarray:
+    """One comparable value a row."""
+    table = np.ascontiguousarray(np.asarray(rows, np.float64).reshape(len(rows), -1))
+    return table.view([("", table.dtype)] * table.shape[1]).ravel()

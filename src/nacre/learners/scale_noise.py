@@ -1,39 +1,60 @@
-"""Candidates for a switch: what could be proposed instead of the old policy."""
+"""The old policy with less noise: the simplest candidate."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import PRNGKeyArray
 
+from nacre.errors import InputError
+from nacre.learners.base import Candidate, LearningProblem
 from nacre.policies.policy import MLPPolicy, Policy, TabularPolicy
+from nacre.training.progress import Reporter
 
 LEAST_LOG_STD = -40.0
 """The least log standard deviation that policies may have."""
 
 
 @dataclass(frozen=True)
-class Candidate:
-    """A policy that could replace the old one, and where it comes from.
+class ScaleNoise:
+    """The old policy with its noise times a factor.
 
     Args:
-        name: What it is called.
-        policy: What it does.
-        origin: How it came about, for people.
-        searched: Whether it was found among many, as learning does: who searches finds the critics'
-            errors too. False for what was settled before anybody looked at the log.
+        factor: Between 0 and 1.
     """
 
-    name: str
-    policy: Policy
-    origin: str
-    searched: bool = True
+    factor: float = 0.3
+
+    def __post_init__(self) -> None:
+        if not 0 < self.factor < 1:
+            raise InputError(f"factor = {self.factor}: must lie between 0 and 1")
+
+    @property
+    def name(self) -> str:
+        """With the factor."""
+        return f"noise-{self.factor:g}"
+
+    def applies(self, problem: LearningProblem) -> str:
+        """To old policies that have noise of ours."""
+        scaled = scale_noise(problem.old_policy, self.factor)
+        return "the old policy has no noise to take away" if scaled is None else ""
+
+    def learn(
+        self, key: PRNGKeyArray, problem: LearningProblem, report: Reporter
+    ) -> Sequence[Candidate]:
+        """Nothing is learned; one candidate."""
+        scaled = scale_noise(problem.old_policy, self.factor)
+        if scaled is None:
+            return []
+        return [Candidate(self.name, scaled, f"the old policy with {self.factor:g} of its noise")]
 
 
-def calm_policy(policy: Policy, factor: float) -> Policy | None:
+def scale_noise(policy: Policy, factor: float) -> Policy | None:
     """The same policy with less noise: standard deviations times a factor, or sharper choices.
 
     Returns:
@@ -56,5 +77,5 @@ def calm_policy(policy: Policy, factor: float) -> Policy | None:
         weight, bias = network.weights[-1], network.biases[-1] + shifts
     else:
         return None
-    calmer = eqx.tree_at(lambda net: (net.weights[-1], net.biases[-1]), network, (weight, bias))
-    return MLPPolicy(calmer, policy.scaling, policy.signature, policy.head, bounds)
+    scaled = eqx.tree_at(lambda net: (net.weights[-1], net.biases[-1]), network, (weight, bias))
+    return MLPPolicy(scaled, policy.scaling, policy.signature, policy.head, bounds)

@@ -1,0 +1,228 @@
+"""The tasks of the advice graph: each a pure function of plain inputs, none waits for another."""
+
+from __future__ import annotations
+
+import dataclasses
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+from jaxtyping import PRNGKeyArray
+from numpy.typing import NDArray
+
+from nacre.advice.config import AdviceConfig
+from nacre.costs.breakdown import CostBreakdown
+from nacre.costs.family import SwitchingCost
+from nacre.diagnostics import log_checks
+from nacre.diagnostics.log_checks import LogChecks
+from nacre.diagnostics.overlap import Overlap, measure_overlap
+from nacre.estimators.base import Estimate, Estimator, Problem, abstain
+from nacre.inference.intervals import find_centre
+from nacre.inference.price import Price, find_price
+from nacre.learners.base import Candidate, Learner, LearningProblem
+from nacre.logs import Log
+from nacre.policies.policy import Policy
+from nacre.training.progress import Tick
+
+MOST_FINALISTS = 3
+"""Candidates that compete on the test part: each one more costs power."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What every task of one advice knows."""
+
+    log: Log
+    old_policy: Policy
+    cost: SwitchingCost
+    start: NDArray[np.generic]
+    config: AdviceConfig
+    uncertainty: float
+    seed: int
+
+    def key(self, name: str) -> PRNGKeyArray:
+        """The key of a task: it follows from the seed and the task's name alone."""
+        return jax.random.fold_in(jax.random.key(self.seed), zlib.crc32(name.encode()) >> 1)
+
+
+@dataclass(frozen=True)
+class Split:
+    """The episodes to learn from and those to test on."""
+
+    learning: Log
+    test: Log
+
+
+def split_log(setting: Setting, *, report: Any) -> Split:
+    """Whole episodes, once."""
+    return Split(*setting.log.split(setting.config.learning_share, seed=setting.seed))
+
+
+def check_log(setting: Setting, *, report: Any) -> LogChecks:
+    """Whether the log is what it is taken for."""
+    return log_checks.check_log(setting.log, setting.old_policy)
+
+
+def find_overlap(
+    setting: Setting,
+    number: int,
+    *,
+    split: Split,
+    finalists: tuple[Candidate, ...],
+    report: Any,
+) -> Overlap | None:
+    """How much of what a finalist does lies outside of the test part."""
+    if number >= len(finalists):
+        return None
+    return measure_overlap(
+        setting.key(f"overlap {finalists[number].name}"),
+        split.test,
+        setting.old_policy,
+        finalists[number].policy,
+        setting.start,
+        setting.config.discount,
+    )
+
+
+def learn_candidates(
+    setting: Setting, learner: Learner, *, split: Split, report: Callable[[Tick], None]
+) -> tuple[Candidate, ...]:
+    """What one learner proposes."""
+    problem = LearningProblem(
+        split.learning,
+        setting.old_policy,
+        setting.cost,
+        setting.start,
+        setting.config.discount,
+    )
+    if learner.applies(problem):
+        return ()
+    return tuple(learner.learn(setting.key(learner.name), problem, report))
+
+
+def choose_finalists(
+    setting: Setting, given: Sequence[Candidate], *, split: Split, report: Any, **learned: Any
+) -> tuple[Candidate, ...]:
+    """At most three candidates, by their net value on the learning part; the old policy if none.
+
+    Nothing here sees the test part. Up to three are not compared at all.
+    """
+    candidates = [*given, *(one for some in learned.values() for one in some)]
+    if not candidates:
+        return (Candidate("unchanged", setting.old_policy, "nothing else was found"),)
+    if len(candidates) <= MOST_FINALISTS:
+        return tuple(candidates)
+    problem = _pose(setting, split.learning)
+    estimator = next(one for one in setting.config.estimators if not one.applies(problem))
+    prepared = estimator.prepare(setting.key("rank"), problem, lambda share: None)
+    scores = []
+    for number, candidate in enumerate(candidates):
+        estimate = estimator.estimate(
+            setting.key(f"rank {candidate.name}"),
+            problem,
+            prepared,
+            candidate.policy,
+            lambda share: None,
+        )
+        cost = setting.cost.evaluate(
+            setting.old_policy, candidate.policy, split.learning, seed=setting.seed
+        )
+        scores.append(find_centre([estimate]) - estimate.overlap_penalty - cost.total)
+        report(_count("ranking candidates", number, len(candidates)))
+    order = np.argsort([-np.inf if np.isnan(score) else score for score in scores])[::-1]
+    best = sorted(int(index) for index in order[:MOST_FINALISTS])
+    return tuple(candidates[index] for index in best)
+
+
+def prepare_estimator(
+    setting: Setting, estimator: Estimator, *, split: Split, report: Callable[[Tick], None]
+) -> Any:
+    """What an estimator does once for all finalists; None where it does not apply."""
+    problem = _pose(setting, split.test)
+    if estimator.applies(problem):
+        return None
+    name = f"{estimator.name}: old policy"
+    return estimator.prepare(setting.key(estimator.name), problem, _as_share(report, name))
+
+
+def estimate_gain(
+    setting: Setting,
+    estimator: Estimator,
+    number: int,
+    *,
+    split: Split,
+    finalists: tuple[Candidate, ...],
+    prepared: Any,
+    report: Callable[[Tick], None],
+) -> Estimate | None:
+    """What one estimator says of one finalist; None if there are fewer finalists."""
+    if number >= len(finalists):
+        return None
+    problem = _pose(setting, split.test)
+    reason = estimator.applies(problem)
+    if reason:
+        return abstain(estimator.name, "data", reason)
+    candidate = finalists[number]
+    name = f"{estimator.name}: {candidate.name}"
+    return estimator.estimate(
+        setting.key(f"{estimator.name} {candidate.name}"),
+        problem,
+        prepared,
+        candidate.policy,
+        _as_share(report, name),
+    )
+
+
+@dataclass(frozen=True)
+class Charge:
+    """What the switch to one finalist costs."""
+
+    breakdown: CostBreakdown
+    price: Price
+
+
+def charge_finalists(
+    setting: Setting, *, finalists: tuple[Candidate, ...], report: Any
+) -> tuple[Charge, ...]:
+    """The cost of each finalist, by the whole log: costs need no held-out part."""
+    found = []
+    for candidate in finalists:
+        policies = setting.old_policy, candidate.policy
+        breakdown = setting.cost.evaluate(*policies, setting.log, seed=setting.seed)
+        price = find_price(
+            setting.cost,
+            breakdown,
+            *policies,
+            setting.log,
+            uncertainty=setting.uncertainty,
+            seed=setting.seed,
+        )
+        found.append(Charge(breakdown, price))
+    return tuple(found)
+
+
+def charge_overlap(estimate: Estimate, estimator: Estimator, penalty: float) -> Estimate:
+    """The penalty for what lies outside of the log, on every estimator that extrapolates."""
+    if not estimator.extrapolates:
+        return estimate
+    return dataclasses.replace(estimate, overlap_penalty=estimate.overlap_penalty + penalty)
+
+
+def _pose(setting: Setting, log: Log) -> Problem:
+    return Problem(log, setting.old_policy, setting.start, setting.config.discount)
+
+
+def _as_share(report: Callable[[Tick], None], name: str) -> Callable[[float], None]:
+    """Shares of work as events that people see."""
+
+    def tell(share: float) -> None:
+        report(Tick(name, max(0, round(100 * share) - 1), 100, 0))
+
+    return tell
+
+
+def _count(name: str, number: int, total: int) -> Tick:
+    return Tick(name, number, total, 0)

@@ -1,0 +1,77 @@
+"""A small explicit graph of named tasks: what each needs, and the order that follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from dataclasses import dataclass, field
+from typing import Any
+
+from nacre.errors import InputError
+
+Report = Callable[[Any], None]
+"""Hears of the progress of one task, in the task's own terms."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """A function and where its arguments come from.
+
+    Args:
+        name: By which others name it, and people hear of it.
+        function: Called with the results of `inputs` by keyword, and with `report`. It and its
+            other arguments (a `functools.partial`) can be pickled; it never waits for a task.
+        inputs: Names of tasks by the keyword that takes their result.
+        work: How much work it is, in any unit that all tasks share.
+    """
+
+    name: str
+    function: Callable[..., Any]
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    work: float = 1.0
+
+
+def check_graph(tasks: Sequence[Task]) -> None:
+    """Raise unless every name is unique and every input is a task listed before."""
+    known: set[str] = set()
+    for task in tasks:
+        missing = [name for name in task.inputs.values() if name not in known]
+        if missing or task.name in known:
+            raise InputError(
+                f"task {task.name!r}: {missing or task.name!r} is not a task listed before it, or "
+                "is listed twice"
+            )
+        known.add(task.name)
+
+
+def run_graph(
+    tasks: Sequence[Task],
+    executor: Executor,
+    report: Callable[[str], Report],
+    on_done: Callable[[str], None] = lambda name: None,
+) -> dict[str, Any]:
+    """The results of all tasks, by name. A task begins as soon as all that it needs is there.
+
+    Args:
+        tasks: Each after those that it needs.
+        executor: Where they run.
+        report: Makes, for the task of a name, what hears of its progress.
+        on_done: Hears the name of every task that has ended.
+    """
+    check_graph(tasks)
+    results: dict[str, Any] = {}
+    waiting = list(tasks)
+    running: dict[Future[Any], str] = {}
+    while waiting or running:
+        ready = [task for task in waiting if all(name in results for name in task.inputs.values())]
+        for task in ready:
+            given = {keyword: results[name] for keyword, name in task.inputs.items()}
+            future = executor.submit(task.function, report=report(task.name), **given)
+            running[future] = task.name
+            waiting.remove(task)
+        done, _ = wait(running, return_when=FIRST_COMPLETED)
+        for future in done:
+            name = running.pop(future)
+            results[name] = future.result()
+            on_done(name)
+    return results
