@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from nacre.costs import groups as groups
     from nacre.costs import read_cost as read_cost
     from nacre.errors import InputError as InputError
-    from nacre.learners.scale_noise import Candidate as Candidate
+    from nacre.learners.base import Candidate as Candidate
     from nacre.logs import ColumnMap as ColumnMap
     from nacre.logs import Log as Log
     from nacre.logs import log_from_arrays as log_from_arrays
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Advice": "nacre.advice.result",
     "AdviceConfig": "nacre.advice.config",
-    "Candidate": "nacre.learners.scale_noise",
+    "Candidate": "nacre.learners.base",
     "Card": "nacre.policies",
     "ColumnMap": "nacre.logs",
     "Controller": "nacre.policies",

@@ -134,9 +134,7 @@ def _enter(
         net_gain=Interval(mean=finite(evidence.net_gain), low=finite(low), high=finite(high)),
         probability=find_probability(evidence, setting.config.confidence, level),
         cost=Cost.model_validate(charge.breakdown.as_json()),
-        price=PriceEntry(
-            **{name: finite(number) for name, number in dataclasses.asdict(charge.price).items()}
-        ),
+        price=PriceEntry.from_price(charge.price),
         estimates=tuple(EstimateEntry.from_estimate(one, level) for one in evidence.estimates),
         overlap=overlap.as_json(),
         break_even=BreakEvenEntry(**dataclasses.asdict(break_even)),

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import gymnasium
 
 from nacre.errors import InputError
-from nacre.estimators.base import Estimator
-from nacre.estimators.doubly_robust import DoublyRobust
-from nacre.estimators.fitted_q import FittedQ
+from nacre.estimators import ESTIMATORS, Estimator
 from nacre.inference.rule import BoundsRule, Rule
+from nacre.learners import LEARNERS
 from nacre.learners.base import Learner
 from nacre.learners.net_actor_critic.learner import NetActorCritic
 from nacre.learners.net_actor_critic.tables import table_settings
@@ -83,12 +83,17 @@ class AdviceConfig:
 
 def default_learners() -> tuple[Learner, ...]:
     """For vectors: a short path of KL weights, and the old policy with less noise."""
-    return (*(NetActorCritic(weight) for weight in KL_WEIGHTS), ScaleNoise())
+    return (*(NetActorCritic(weight) for weight in KL_WEIGHTS), ScaleNoise(), *_find_foreign())
+
+
+def _find_foreign() -> tuple[Learner, ...]:
+    """Learners of other packages, each with its own defaults."""
+    return tuple(LEARNERS.find(name)() for name in LEARNERS.foreign_names)
 
 
 def default_estimators() -> tuple[Estimator, ...]:
     """Of different kinds: they err differently. Each says itself whether it applies to a log."""
-    return (FittedQ(), DoublyRobust())
+    return tuple(estimator() for estimator in ESTIMATORS)
 
 
 def suggest_config(log: Log, discount: float = 0.99) -> AdviceConfig:
@@ -96,11 +101,24 @@ def suggest_config(log: Log, discount: float = 0.99) -> AdviceConfig:
     if not isinstance(log.observation_space, gymnasium.spaces.Discrete):
         return AdviceConfig(discount=discount)
     settings = table_settings()
-    learners = (
+    learners: tuple[Learner, ...] = (
         *(NetActorCritic(weight, noise=1.0, settings=settings) for weight in (0.02, 0.3)),
         ScaleNoise(),
+        *_find_foreign(),
     )
     return AdviceConfig(learners=learners, discount=discount)
+
+
+def add_cost_factors(config: AdviceConfig, factors: Sequence[float]) -> AdviceConfig:
+    """The same with learners that learn as if the switch cost so many times as much."""
+    further = tuple(
+        dataclasses.replace(learner, cost_factor=factor)
+        for factor in factors
+        if factor != 1.0
+        for learner in config.learners
+        if isinstance(learner, NetActorCritic)
+    )
+    return dataclasses.replace(config, learners=(*config.learners, *further))
 
 
 def _describe(part: Any) -> dict[str, Any]:

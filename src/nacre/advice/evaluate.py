@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,10 +13,10 @@ from jaxtyping import ArrayLike
 from numpy.typing import NDArray
 from scipy import special
 
-from nacre.advice.config import suggest_config
-from nacre.advice.result import Estimate, finite
+from nacre.advice.record import Value, finite
 from nacre.diagnostics.on_policy import Behaviour, examine_behaviour
 from nacre.errors import InputError
+from nacre.estimators.fitted_q import default_evaluation
 from nacre.logs import Log
 from nacre.policies.files import fingerprint
 from nacre.policies.policy import Policy
@@ -76,17 +75,17 @@ class Valuation:
         record: Hashes, configuration, seed and versions.
     """
 
-    fitted: Estimate
-    returns: Estimate | None
+    fitted: Value
+    returns: Value | None
     behaviour: Behaviour
-    old: Estimate | None
-    difference: Estimate | None
+    old: Value | None
+    difference: Value | None
     healthy: bool
     notes: tuple[str, ...]
     record: Mapping[str, Any]
 
     @property
-    def value(self) -> Estimate:
+    def value(self) -> Value:
         """The better of the two: returns where there are some."""
         return self.fitted if self.returns is None else self.returns
 
@@ -94,9 +93,9 @@ class Valuation:
         """Plain data; what is not known is null."""
         optional = {"returns": self.returns, "old_value": self.old, "difference": self.difference}
         return {
-            "value": self.value.as_json(),
-            "fitted": self.fitted.as_json(),
-            **{name: one and one.as_json() for name, one in optional.items()},
+            "value": self.value.model_dump(),
+            "fitted": self.fitted.model_dump(),
+            **{name: one and one.model_dump() for name, one in optional.items()},
             "on_policy": self.behaviour.on_policy,
             "own_share": finite(self.behaviour.share),
             "healthy": self.healthy,
@@ -124,7 +123,7 @@ def value_policy(
     """
     began = time.perf_counter()
     asked = question or Question()
-    judges = asked.judges or suggest_config(log, asked.discount).judges
+    judges = asked.judges or default_evaluation()
     asked = dataclasses.replace(asked, judges=judges)
     report = reporter or Silent()
     behaviour = examine_behaviour(log, policy)
@@ -179,24 +178,31 @@ def _fit(log: Log, policy: Policy, asked: Question, stage: str, report: Reporter
     )
 
 
-def _summarise(members: NDArray[Any], asked: Question, method: str) -> Estimate:
+def _summarise(members: NDArray[Any], asked: Question, method: str) -> Value:
     """Mean of the members and an interval by their spread, with Student's t."""
     values = np.asarray(members, np.float64)
     mean = float(values.mean())
     if len(values) < 2:
-        return Estimate(mean, -math.inf, math.inf, method)
+        return Value(mean=finite(mean), low=None, high=None, method=method)
     place = float(special.stdtrit(len(values) - 1, (1 + asked.confidence) / 2))
     half = place * float(np.std(values, ddof=1))
-    return Estimate(mean, mean - half, mean + half, method)
+    return Value(
+        mean=finite(mean), low=finite(mean - half), high=finite(mean + half), method=method
+    )
 
 
-def _read_returns(log: Log, behaviour: Behaviour, asked: Question) -> Estimate | None:
+def _read_returns(log: Log, behaviour: Behaviour, asked: Question) -> Value | None:
     """From the policy's own episodes; none where they are not most of the log."""
     if not behaviour.on_policy or asked.start is not None:
         return None
     own = log if behaviour.own.all() else log.select(np.flatnonzero(behaviour.own))
     found = value_from_returns(own, asked.discount, confidence=asked.confidence, seed=asked.seed)
-    return Estimate(found.mean, found.low, found.high, "returns of the log")
+    return Value(
+        mean=finite(found.mean),
+        low=finite(found.low),
+        high=finite(found.high),
+        method="returns of the log",
+    )
 
 
 def _describe_origin(behaviour: Behaviour) -> str:

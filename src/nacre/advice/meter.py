@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from nacre.training.progress import Reporter, Tick
 
@@ -30,15 +30,15 @@ class Meter:
         done = sum(self._work[name] * share for name, share in self._shares.items())
         return done / total if total > 0 else 1.0
 
-    def listen(self, name: str) -> Callable[[Tick], None]:
+    def listen(self, name: str) -> Reporter:
         """What hears of the progress of one task; once stopped, it ends the task."""
 
-        def hear(event: Tick) -> None:
+        def hear(tick: Tick) -> None:
             if self._stopped:
                 raise KeyboardInterrupt
             with self._lock:
-                self._shares[name] = max(self._shares[name], (event.epoch + 1) / event.epochs)
-                self._report(dataclasses.replace(event, share=self.share))
+                self._shares[name] = max(self._shares[name], (tick.epoch + 1) / tick.epochs)
+                self._report(dataclasses.replace(tick, share=self.share))
 
         return hear
 

@@ -63,8 +63,11 @@ def advise(
     """
     began = time.perf_counter()
     config = config or suggest_config(log)
-    given = {"discount": discount, "confidence": confidence}
-    config = dataclasses.replace(config, **{k: v for k, v in given.items() if v is not None})
+    config = dataclasses.replace(
+        config,
+        discount=config.discount if discount is None else discount,
+        confidence=config.confidence if confidence is None else confidence,
+    )
     _check_inputs(log, old_policy, cost, candidates, uncertainty)
     rows = np.asarray(as_rows(log.starts if start is None else start, old_policy.signature))
     setting = Setting(log, old_policy, cost, rows, config, uncertainty, seed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import os
@@ -72,6 +73,12 @@ class PriceEntry(Part):
     transaction_mass: FiniteFloat
     fixed: FiniteFloat = 0.0
     error: Number = 0.0
+
+    @classmethod
+    def from_price(cls, price: Price) -> PriceEntry:
+        """The same for the record."""
+        facts = dataclasses.asdict(price)
+        return cls.model_validate(facts | {"error": finite(price.error)})
 
     def as_price(self) -> Price:
         """The same for the rule; an error that is not known is infinite."""

@@ -93,7 +93,8 @@ class Advice:
         """
         from nacre.report.saving import save_advice
 
-        return save_advice(self, Path(folder))
+        target: Path = save_advice(self, Path(folder))
+        return target
 
     def describe_policy(self) -> Mapping[str, Any]:
         """What is written beside the policy about where it comes from."""

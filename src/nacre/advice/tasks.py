@@ -25,7 +25,7 @@ from nacre.inference.price import Price, find_price
 from nacre.learners.base import Candidate, Learner, LearningProblem
 from nacre.logs import Log
 from nacre.policies.policy import Policy
-from nacre.training.progress import Tick
+from nacre.training.progress import Reporter, Tick
 
 MOST_FINALISTS = 3
 """Candidates that compete on the test part: each one more costs power."""
@@ -88,7 +88,7 @@ def find_overlap(
 
 
 def learn_candidates(
-    setting: Setting, learner: Learner, *, split: Split, report: Callable[[Tick], None]
+    setting: Setting, learner: Learner, *, split: Split, report: Reporter
 ) -> tuple[Candidate, ...]:
     """What one learner proposes."""
     problem = LearningProblem(

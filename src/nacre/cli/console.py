@@ -240,33 +240,38 @@ def open_counter(label: str, total: int, *, quiet: bool) -> Iterator[Callable[[i
 
 def print_advice(advice: Advice, out: Path | None) -> None:
     """Print the verdict and what it rests on."""
-    gain, old, new = advice.net_gain, advice.old_value, advice.chosen.value
-    cost = advice.chosen.cost
-    turning = advice.chosen.break_even
+    record = advice.record
+    cost, basis = record.cost, ", ".join(record.basis) or "no informative estimator"
     lines = [
-        f"{advice.verdict.upper()}  (confidence {advice.confidence:.1%})",
-        advice.judgement.reason,
+        record.verdict.upper(),
+        record.reason,
+        *([record.remedy] if record.remedy else []),
         "",
-        f"net gain   {_with_interval(gain)}",
-        f"old value  {_with_interval(old)}  {old.method}",
-        f"new value  {_with_interval(new)}  candidate {advice.chosen.candidate.name}",
-        f"cost       {cost.total:.4g} = learning {cost.learning:.4g} + transaction "
+        f"net gain    {_with_interval(record.net_gain)}",
+        f"basis       {basis}",
+        f"old value   {_with_interval(record.old_value)}  {record.old_value.method}",
+        f"new value   {_with_interval(record.new_value)}  candidate {record.chosen}",
+        f"cost        {cost.total:.4g} = learning {cost.learning:.4g} + transaction "
         f"{cost.transaction:.4g}",
-        f"turns at   {_turning(turning)}",
+        f"break-even  {_show_break_even(record.break_even)}",
     ]
     console = _console()
     console.print(Panel("\n".join(lines), title="nacre", expand=False), markup=False)
-    for note in (*advice.notes, *advice.chosen.notes):
+    for note in (*record.notes, *advice.chosen.notes):
         console.print(f"note: {note}", markup=False)
     if out is not None:
         console.print(f"the page: {out / 'report.html'}", markup=False)
 
 
 def _with_interval(estimate: Any) -> str:
-    return f"{estimate.mean:.4g} [{estimate.low:.4g}, {estimate.high:.4g}]"
+    mean, low, high = (
+        "unknown" if number is None else f"{number:.4g}"
+        for number in (estimate.mean, estimate.low, estimate.high)
+    )
+    return f"{mean} [{low}, {high}]"
 
 
-def _turning(turning: Any) -> str:
+def _show_break_even(turning: Any) -> str:
     parts = [
         f"{name} weight {weight:.4g}"
         for name, weight in (

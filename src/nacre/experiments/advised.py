@@ -33,33 +33,33 @@ def run_advice(
         seed=shared.seed,
         reporter=report,
     )
-    discount = config.learner.discount
+    discount = config.discount
     old_truth = shared.truth(shared.old_policy, truth, discount)
     new_truth = shared.truth(advice.new_policy, truth, discount)
-    price = advice.chosen.cost.total
+    price, estimated = advice.chosen.cost.total, advice.chosen.value.mean
     return advice, {
         "old_value": {
             "returns": shared.log_value(log, discount),
-            "fitted": advice.fitted_old_value.as_json(),
+            "fitted": advice.record.old_value.model_dump(),
             "true": old_truth,
         },
         "new_value": {"estimated": advice.chosen.value.mean, "true": new_truth},
         "decision": advice.verdict,
-        "confidence": advice.confidence,
-        "candidates": [one.as_json(advice.confidence_level) for one in advice.assessments],
-        "chosen": advice.chosen.candidate.name,
+        "probability": advice.probability,
+        "candidates": [one.model_dump(mode="json") for one in advice.record.candidates],
+        "chosen": advice.chosen.name,
         "net_value": {
-            "estimated": advice.chosen.value.mean - price,
+            "estimated": None if estimated is None else estimated - price,
             "true": new_truth["mean"] - price,
         },
-        **compare(advice.chosen.gain.mean, price, old_truth, new_truth),
-        "stop_reason": advice.judgement.reason,
-        "healthy": advice.chosen.trusted,
+        **compare(advice.net_gain.mean, price, old_truth, new_truth),
+        "stop_reason": advice.record.reason,
+        "healthy": bool(advice.record.basis),
     }
 
 
 def compare(
-    estimated_gain: float, price: float, old_truth: dict[str, Any], new_truth: dict[str, Any]
+    estimated_gain: float | None, price: float, old_truth: dict[str, Any], new_truth: dict[str, Any]
 ) -> dict[str, Any]:
     """Net gains estimated and true, the truth's own decision, and whether it is a tie."""
     gain = new_truth["mean"] - price - old_truth["mean"]

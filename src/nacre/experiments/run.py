@@ -156,12 +156,13 @@ def run_record(plan: Plan, row: Row, config: str, shared: Shared, log: Log) -> d
     checkpoint = None
     if isinstance(settings, AdviceConfig):
         advice, record = run_advice(shared, log, cost, settings, plan.truth, report)
-        new_policy, price, training_cost = advice.new_policy, advice.chosen.cost, None
-        clock.laps["advise"] = round(float(advice.record["wall_seconds"]), 1)
+        new_policy, training_cost = advice.new_policy, None
+        price: dict[str, Any] = advice.chosen.cost.model_dump(mode="json")
+        clock.laps["advise"] = round(float(advice.record.wall_seconds or 0.0), 1)
     else:
         checkpoint = shared.folder / f"learning-{row.name}-{config}.safetensors"
         outcome, record = _run_paper(plan, settings, shared, log, cost, report, checkpoint, clock)
-        new_policy, price = outcome.new_policy, outcome.cost
+        new_policy, price = outcome.new_policy, outcome.cost.as_json()
         history = outcome.learned.history
         training_cost = history[-1].cost if history else None
     on_log = dataclasses.replace(cost, state_measure=LogStates()).evaluate(
@@ -171,7 +172,7 @@ def run_record(plan: Plan, row: Row, config: str, shared: Shared, log: Log) -> d
     record |= {
         "switching_cost": {
             "training": training_cost,
-            "evaluation": price.as_json(),
+            "evaluation": price,
             "log_states": on_log.as_json(),
         },
         "log": {

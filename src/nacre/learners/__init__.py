@@ -1,5 +1,6 @@
-"""Finding a better policy."""
+"""Finding a better policy: learners make candidates from a log."""
 
+from nacre.learners.base import Candidate, Learner
 from nacre.learners.net_actor_critic.config import (
     ActorConfig,
     LearnerConfig,
@@ -15,12 +16,26 @@ from nacre.learners.net_actor_critic.stopping import (
     find_plateau,
     reason_to_stop,
 )
+from nacre.plugins.registry import Registry
 from nacre.training.progress import Reporter, Silent, Tick
 
+LEARNERS: Registry[type[Learner]] = Registry(
+    "nacre.learners",
+    "learner",
+    {
+        "net_actor_critic": "nacre.learners.net_actor_critic.learner:NetActorCritic",
+        "scale_noise": "nacre.learners.scale_noise:ScaleNoise",
+    },
+)
+"""Every learner; an advice asks ours with settings that fit the log, and all others as they are."""
+
 __all__ = [
+    "LEARNERS",
     "ActorConfig",
+    "Candidate",
     "EpochRecord",
     "Learned",
+    "Learner",
     "LearnerConfig",
     "OccupancyConfig",
     "PaperSettings",

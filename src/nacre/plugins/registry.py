@@ -33,6 +33,11 @@ class Registry(Generic[Part]):
         """All names, ours first."""
         return (*self._addresses, *self._find_theirs())
 
+    @property
+    def foreign_names(self) -> tuple[str, ...]:
+        """Names of other packages' parts."""
+        return tuple(self._find_theirs())
+
     def find(self, name: str) -> Part:
         """The part of this name.
 

@@ -40,10 +40,10 @@ def read_decision(advice: Advice) -> dict[str, float]:
     chosen = advice.chosen
     estimates = {
         "net_gain": advice.net_gain,
-        "old_value": advice.old_value,
+        "old_value": advice.record.old_value,
         "new_value": chosen.value,
     }
-    found: dict[str, float | None] = {"decision/confidence": advice.confidence}
+    found: dict[str, float | None] = {"decision/probability": advice.probability}
     for name, estimate in estimates.items():
         found |= {f"decision/{name}": estimate.mean}
         found |= {f"decision/{name}_{end}": getattr(estimate, end) for end in ("low", "high")}
@@ -62,15 +62,15 @@ def describe_decision(advice: Advice) -> dict[str, str]:
     record = advice.record
     found = {
         "verdict": advice.verdict,
-        "reason": advice.judgement.reason,
-        "chosen": advice.chosen.candidate.name,
-        "origin": advice.chosen.candidate.origin,
+        "reason": record.reason,
+        "chosen": record.chosen,
+        "origin": advice.chosen.origin,
     }
-    for name in ("log", "policy"):
-        digest = record.get(name, {}).get("sha256")
+    for name, facts in (("log", record.log), ("policy", record.policy)):
+        digest = facts.get("sha256")
         if digest is not None:
             found[f"{name}_sha256"] = str(digest)
-    version = record.get("versions", {}).get("nacre")
+    version = record.versions.get("nacre")
     return found if version is None else found | {"version": str(version)}
 
 

@@ -71,7 +71,7 @@ class Tracker:
             folder: Where it was saved; its record and its page become artefacts.
         """
         if not self._started:
-            self.start({name: advice.record.get(name) for name in PARAMETERS})
+            self.start({name: getattr(advice.record, name) for name in PARAMETERS})
         numbers, words = read_decision(advice), describe_decision(advice)
         self._tell(lambda place: place.log_decision(numbers, words))
         if folder is not None:

@@ -64,6 +64,13 @@ def advise(
     rule: Annotated[
         str, typer.Option("--rule", help="bounds, or paper for its point estimates.")
     ] = "bounds",
+    look: Annotated[
+        int, typer.Option("--look", min=1, help="Which look at a growing log this is.")
+    ] = 1,
+    looks: Annotated[
+        int,
+        typer.Option("--looks", min=1, help="More than 1 if the log will be looked at again."),
+    ] = 1,
     discount: Discount = 0.99,
     start: Start = None,
     columns: Columns = None,
@@ -86,26 +93,31 @@ def advise(
     """
     import dataclasses
 
-    from nacre.advice.config import suggest_config
+    from nacre.advice.config import add_cost_factors, suggest_config
     from nacre.advice.pipeline import advise as find_advice
     from nacre.advice.starts import read_start
     from nacre.cli.progress import open_reporter
     from nacre.cli.waiting import read_log_aloud, read_policy_aloud
     from nacre.costs import describe_cost, read_cost
-    from nacre.learners.scale_noise import Candidate
+    from nacre.inference import RULES
+    from nacre.learners.base import Candidate
     from nacre.policies import find_uncertainty
     from nacre.tracking import combine_reporters, open_tracking
 
     price = read_cost(cost_file)
     data = read_log_aloud(log, columns=columns, cache_dir=cache_dir, quiet=quiet)
     old, origin = read_policy_aloud(policy, data, seed=seed, quiet=quiet)
-    brought = []
+    given = []
     for path in candidate or []:
         proposed, _ = read_policy_aloud(path, data, seed=seed, quiet=quiet)
-        brought.append(Candidate(path.stem, proposed, f"brought as {path.name}"))
-    settings: dict[str, Any] = {"confidence": confidence, "rule": rule}
-    settings["cost_factors"] = (1.0, *(factor for factor in frontier or () if factor != 1.0))
-    config = dataclasses.replace(suggest_config(data, discount), **settings)
+        given.append(Candidate(path.stem, proposed, f"given as {path.name}"))
+    config = dataclasses.replace(
+        add_cost_factors(suggest_config(data, discount), frontier or ()),
+        confidence=confidence,
+        rule=RULES.find(rule)(),
+        look=look,
+        looks=looks,
+    )
     rows = None if start is None else read_start(start, old.signature)
     _check_folder(out)
     with open_reporter(quiet=quiet) as shown, open_tracking(tensorboard, mlflow) as tracker:
@@ -118,7 +130,7 @@ def advise(
             price,
             rows,
             config=config,
-            candidates=brought,
+            candidates=given,
             uncertainty=find_uncertainty(origin),
             seed=seed,
             reporter=combine_reporters(shown, tracker.reporter),

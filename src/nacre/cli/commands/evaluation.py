@@ -19,7 +19,7 @@ from nacre.cli.commands.options import (
 
 if TYPE_CHECKING:
     from nacre.advice.evaluate import Valuation
-    from nacre.advice.result import Estimate
+    from nacre.advice.record import Value
 
 app = typer.Typer()
 
@@ -53,7 +53,7 @@ def evaluate(
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
-    """Estimate what a policy is worth from a log of this or of another policy.
+    """Value what a policy is worth from a log of this or of another policy.
 
     By the returns of the log where the policy made it, and by critics that are fitted to it. With
     --quiet the value alone is printed. Exit code 1 if the critics broke down.
@@ -98,5 +98,5 @@ def _describe(found: Valuation) -> list[str]:
     return [*lines, *(f"note: {note}" for note in found.notes)]
 
 
-def _write(estimate: Estimate) -> str:
+def _write(estimate: Value) -> str:
     return f"{estimate.mean:.4g} [{estimate.low:.4g}, {estimate.high:.4g}]"
