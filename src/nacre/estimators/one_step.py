@@ -1,0 +1,355 @@
+"""Bandit logs: a cross-fitted, doubly robust gain from episodes of one step.
+
+The score of an episode with context x, action a and reward r is
+
+    m(x, π_new) - m(x, π_old) + (ρ - 1) (r - m(x, a)),    ρ = π_new(a|x) / π_old(a|x),
+
+m being a model of the reward fitted to other episodes. Its mean is the gain whatever m is, as long
+as the old policy's probabilities are right; the scores are independent, so their spread gives the
+error. Where the probabilities are those of the taken actions only, or estimated, the old policy's
+side is the reward itself: m(x, π_new) - m(x, a) + (ρ - 1) (r - m(x, a)).
+
+Large weights are clipped at a limit τ. What clipping leaves to m, the candidate's mass beyond
+τ π_old, may be wrong by the range of rewards: it is charged as the overlap penalty. The limit is
+the one with the shortest interval, found from weights alone.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import jax
+import numpy as np
+from jaxtyping import PRNGKeyArray
+from numpy.typing import NDArray
+
+from nacre.errors import InputError
+from nacre.estimators.base import Basis, Estimate, Problem, Report, abstain
+from nacre.estimators.outcome_model import OutcomeModel, fit_outcomes
+from nacre.estimators.policy_ratios import (
+    PolicyAnswers,
+    PolicyRatios,
+    compare,
+    is_same_point,
+    read_answers,
+)
+from nacre.estimators.start_weights import weigh_starts
+from nacre.policies.policy import Policy
+
+Floats = NDArray[np.float64]
+Propensities = Literal["known", "logged", "estimated"]
+
+BASIS: Basis = "data"
+LIMITS = (*(2.0 ** (np.arange(2, 29) / 2.0)), math.inf)
+"""Clipping limits that are tried: from 2 to 2¹⁴, and none."""
+QUANTILE = 1.645
+"""Standard errors that count when limits are compared."""
+ROUNDING = 1e-6
+"""Share of the reward's size below which nothing is known: policies are asked in float32."""
+MISFIT = 5.0
+"""Standard errors of the mean weight beyond which the probabilities are not the log's."""
+LEAST_MISFIT = 0.05
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What all candidates share.
+
+    Args:
+        outcomes: The model of the reward.
+        old: What the old policy says at the log's contexts.
+        old_log_probability: (n,) of the actions taken; the log's own column where it is used.
+        predicted: (n,) m(x, a) of the actions taken.
+        old_value: (n,) m(x, π_old), or m(x, a) where only the taken action's probability is sure.
+        contexts: (n,) weight of each context: its frequency at the start over that in the log.
+        unseen: Share of the start's contexts that the log never had.
+    """
+
+    outcomes: OutcomeModel
+    old: PolicyAnswers
+    predicted: Floats
+    old_value: Floats
+    contexts: Floats
+    unseen: float
+
+
+@dataclass(frozen=True)
+class Scores:
+    """A gain episode by episode: mean(values) is the gain.
+
+    Args:
+        values: (n,) scores.
+        ratios: (n,) weights, clipped and normalised where they had to be.
+        residuals: (n,) r - m(x, a).
+        baselines: (n,) m(x, π_new) minus the old policy's side: values without weights.
+        limit: Where weights are clipped; infinite if nowhere.
+        outside: Share of the candidate's mass that is left to the model.
+    """
+
+    values: Floats
+    ratios: Floats
+    residuals: Floats
+    baselines: Floats
+    limit: float
+    outside: float
+
+
+@dataclass(frozen=True)
+class OneStep:
+    """Doubly robust estimate for logs whose episodes are all one step long.
+
+    Args:
+        folds: Parts of the log for cross-fitting.
+        propensities: Where the old policy's probabilities come from: the given policy (known), a
+            column of the log with that of the action taken (logged), or a clone (estimated).
+        column: That column's name.
+        uncertainty: Of estimated propensities: share of the probability that may lie on the wrong
+            actions, as `nacre.policies.find_uncertainty` says.
+        least_episodes: Fewer say nothing.
+        least_effective: Effective episodes, fewer say nothing.
+        most_outside: Share of what the candidate does differently that may be left to the model.
+        unseen_events: Extreme rewards at the largest weight that the spread allows for although
+            the log may have none: keeps rare events from looking certain.
+    """
+
+    folds: int = 5
+    propensities: Propensities = "known"
+    column: str = "propensity"
+    uncertainty: float = 0.0
+    least_episodes: int = 50
+    least_effective: float = 30.0
+    most_outside: float = 0.5
+    unseen_events: float = 0.5
+
+    def __post_init__(self) -> None:
+        problems = []
+        if self.folds < 2:
+            problems.append(f"folds {self.folds}: give at least 2")
+        if self.propensities not in get_args(Propensities):
+            known = ", ".join(get_args(Propensities))
+            problems.append(f"propensities {self.propensities!r}: give one of {known}")
+        if self.least_episodes < 2 * self.folds:
+            problems.append(
+                f"least_episodes {self.least_episodes}: give at least two for each fold, "
+                f"{2 * self.folds}"
+            )
+        for name in ("uncertainty", "most_outside"):
+            if not 0.0 <= getattr(self, name) <= 1.0:
+                problems.append(f"{name} {getattr(self, name)}: give a share between 0 and 1")
+        if problems:
+            raise InputError(problems)
+
+    @property
+    def name(self) -> str:
+        """What it is called in records and on the page."""
+        return "one_step"
+
+    def applies(self, problem: Problem) -> str:
+        """Why it has nothing to say about such a log at all, or nothing."""
+        log = problem.log
+        longer = int(np.sum(log.episode_lengths > 1))
+        if longer:
+            return f"{longer:,} of {log.n_episodes:,} episodes have more than one step"
+        cut = int(np.sum(log.truncated & ~log.terminated))
+        if cut:
+            return f"{cut:,} of {log.n_episodes:,} episodes were cut off after one step, not ended"
+        if log.n_episodes < self.least_episodes:
+            return f"{log.n_episodes} episodes are fewer than {self.least_episodes}"
+        if float(np.ptp(log.rewards)) <= 0.0:
+            return "all rewards of the log are the same"
+        if self.propensities == "logged" and self.column not in log.columns:
+            return f"the log has no column {self.column!r} with the probability of the action taken"
+        return weigh_starts(log, problem.start).problem
+
+    def prepare(self, key: PRNGKeyArray, problem: Problem, report: Report) -> Prepared:
+        """Fit the reward model and ask the old policy."""
+        log = problem.log
+        fit_key, draw_key = jax.random.split(key)
+        rng = np.random.default_rng(np.asarray(jax.random.key_data(fit_key)))
+        folds = rng.permutation(np.arange(len(log)) % self.folds)
+        outcomes = fit_outcomes(rng, log, folds, self.folds)
+        report(0.6)
+        old = read_answers(draw_key, log, problem.old_policy)
+        predicted = outcomes.predict(log.actions)
+        exact = self.propensities == "known"
+        starts = weigh_starts(log, problem.start)
+        report(1.0)
+        return Prepared(
+            outcomes,
+            self._replace_taken(problem, old),
+            predicted,
+            _value(outcomes, old) if exact else predicted,
+            starts.weights,
+            starts.unseen,
+        )
+
+    def estimate(
+        self,
+        key: PRNGKeyArray,
+        problem: Problem,
+        prepared: Prepared,
+        candidate: Policy,
+        report: Report,
+    ) -> Estimate:
+        """The gain of one candidate, with Student's t on the scores."""
+        new = read_answers(key, problem.log, candidate)
+        size = _reward_size(problem)
+        if is_same_point(prepared.old, new):
+            return Estimate(self.name, 0.0, ROUNDING * size, BASIS, reason="same actions")
+        ratios = compare(prepared.old, new)
+        if ratios is None:
+            side = "old policy" if prepared.old.taken is None else "candidate"
+            return abstain(
+                self.name, BASIS, f"the {side} takes single action vectors for sure: no weights"
+            )
+        scores = self._score(problem, prepared, new, ratios)
+        report(1.0)
+        return self._summarise(problem, prepared, ratios, scores)
+
+    def score(
+        self, key: PRNGKeyArray, problem: Problem, prepared: Prepared, candidate: Policy
+    ) -> Scores | None:
+        """Scores of one candidate, for further analysis; none where there are no weights."""
+        new = read_answers(key, problem.log, candidate)
+        ratios = compare(prepared.old, new)
+        return None if ratios is None else self._score(problem, prepared, new, ratios)
+
+    def _replace_taken(self, problem: Problem, old: PolicyAnswers) -> PolicyAnswers:
+        """The log's own probabilities of the actions taken, where they are to be used."""
+        if self.propensities != "logged":
+            return old
+        logged = np.asarray(problem.log.columns[self.column], np.float64)
+        wrong = np.flatnonzero(~(np.isfinite(logged) & (logged > 0)))
+        if logged.ndim != 1 or len(wrong):
+            row = int(wrong[0]) if len(wrong) else 0
+            raise InputError(
+                f"log: column {self.column!r}, row {row}: {logged[row]}; give the positive "
+                "probability, or density, of the action taken in each row"
+            )
+        return PolicyAnswers(old.distribution, old.points, old.masses, np.log(logged))
+
+    def _score(
+        self, problem: Problem, prepared: Prepared, new: PolicyAnswers, ratios: PolicyRatios
+    ) -> Scores:
+        residuals = np.asarray(problem.log.rewards, np.float64) - prepared.predicted
+        limit, outside = self._choose_limit(problem, prepared, ratios, residuals)
+        weights = np.minimum(ratios.ratios, limit)
+        if not math.isinf(limit) or self.propensities != "known":
+            # Clipped or uncertain weights are scaled to the mean that they have to have.
+            mean = float(np.average(weights, weights=prepared.contexts))
+            weights = weights * ((1.0 - outside) / mean) if mean > 0 else weights
+        baselines = _value(prepared.outcomes, new) - prepared.old_value
+        values = prepared.contexts * (baselines + (weights - 1.0) * residuals)
+        return Scores(values, weights, residuals, baselines, limit, outside)
+
+    def _choose_limit(
+        self, problem: Problem, prepared: Prepared, ratios: PolicyRatios, residuals: Floats
+    ) -> tuple[float, float]:
+        """Limit of the shortest interval, and the share of mass beyond it.
+
+        Without a look at the sign of anything: spread of the weights times that of the residuals,
+        plus what one extreme reward would do, plus the mass beyond the limit times the range.
+        """
+        n, reach = len(residuals), float(np.ptp(problem.log.rewards))
+        spread = float(np.std(residuals))
+        best = math.inf, math.inf, 1.0
+        largest = float(ratios.ratios.max())
+        for limit in LIMITS:
+            # Limits beyond all weights clip nothing but what the log has not met.
+            weights = prepared.contexts * (np.minimum(ratios.ratios, limit) - 1.0)
+            outside = float(np.average(ratios.excess(limit), weights=prepared.contexts))
+            event = self._event_variance(weights, reach)
+            error = math.sqrt((float(np.mean(weights**2)) * spread**2 + event) / n)
+            width = QUANTILE * error + outside * reach
+            if width < best[0] - 1e-12:
+                best = width, limit, outside
+        limit = math.inf if best[1] >= largest and best[2] <= 0.0 else best[1]
+        return limit, best[2]
+
+    def _event_variance(self, weights: Floats, reach: float) -> float:
+        """What extreme rewards at the largest weight would add to the variance of the scores."""
+        largest = float(np.max(np.abs(weights)))
+        return self.unseen_events * (largest * reach) ** 2 / len(weights)
+
+    def _summarise(
+        self, problem: Problem, prepared: Prepared, ratios: PolicyRatios, scores: Scores
+    ) -> Estimate:
+        n, reach = len(scores.values), float(np.ptp(problem.log.rewards))
+        differs = float(np.average(ratios.excess(1.0), weights=prepared.contexts))
+        weights = prepared.contexts * np.minimum(ratios.ratios, scores.limit)
+        effective = _effective(weights)
+        event = self._event_variance(prepared.contexts * (scores.ratios - 1.0), reach)
+        error = math.sqrt((float(np.var(scores.values, ddof=1)) + event) / n)
+        penalty = (scores.outside + prepared.unseen) * reach
+        penalty += 2.0 * self.uncertainty * float(np.std(scores.residuals)) * differs
+        misfit = abs(float(np.mean(weights)) - (1.0 - scores.outside) * prepared.contexts.mean())
+        misfit_error = float(np.std(weights)) / math.sqrt(n)
+        diagnostics = {
+            "effective_episodes": effective,
+            "largest_weight": float(ratios.ratios.max()),
+            "clipping_limit": scores.limit,
+            "outside": scores.outside,
+            "policy_distance": differs,
+            "mean_weight_error": misfit,
+            "residual_spread": float(np.std(scores.residuals)),
+            "reward_range": reach,
+        }
+        problem_found = ""
+        if differs > ROUNDING and scores.outside > self.most_outside * differs:
+            problem_found = (
+                f"{min(1.0, scores.outside / differs):.0%} of what the candidate does differently "
+                "was never or hardly tried in the log"
+            )
+        elif effective < self.least_effective:
+            problem_found = f"only {effective:.0f} effective episodes carry the weight"
+        elif misfit > MISFIT * misfit_error + LEAST_MISFIT:
+            problem_found = (
+                "the old policy's probabilities do not fit the actions of the log: the mean weight "
+                f"is off by {misfit:.2f}"
+            )
+        if problem_found:
+            return abstain(self.name, BASIS, problem_found, diagnostics)
+        return Estimate(
+            self.name,
+            float(np.mean(scores.values)),
+            max(error, ROUNDING * _reward_size(problem)),
+            BASIS,
+            overlap_penalty=penalty,
+            reason=f"{effective:,.0f} of {n:,} episodes carry the weight",
+            degrees=_degrees(scores.values),
+            diagnostics=diagnostics,
+        )
+
+
+def _value(outcomes: OutcomeModel, answers: PolicyAnswers) -> Floats:
+    """(n,) m(x, π): mean of the predictions over the policy's actions."""
+    if answers.masses is not None:
+        return np.asarray(np.sum(answers.masses * outcomes.coefficients, axis=1))
+    assert answers.points is not None  # noqa: S101 - action vectors are drawn
+    return np.asarray(outcomes.predict(answers.points).mean(axis=0))
+
+
+def _reward_size(problem: Problem) -> float:
+    return float(np.max(np.abs(problem.log.rewards)))
+
+
+def _effective(weights: Floats) -> float:
+    """Effective number of episodes: (Σ w)² / Σ w², and no more than Σ w itself.
+
+    The second keeps weights that all vanish from looking even.
+    """
+    total = float(weights.sum())
+    return min(total, total**2 / float(np.sum(weights**2))) if total > 0 else 0.0
+
+
+def _degrees(values: Floats) -> float:
+    """Degrees of freedom of the variance: 2 n / (κ - 1), κ the kurtosis, 3 for normal scores."""
+    centred = values - values.mean()
+    variance = float(np.mean(centred**2))
+    n = len(values)
+    if variance <= 0.0:
+        return float(n - 1)
+    kurtosis = float(np.mean(centred**4)) / variance**2
+    return float(np.clip(2.0 * n / max(kurtosis - 1.0, 1e-9), 4.0, n - 1))

@@ -1,0 +1,1 @@
+"""From estimates to statements: intervals, sensitivity to hidden confounding, the rule."""
