@@ -24,6 +24,7 @@ import jax
 import numpy as np
 from jaxtyping import PRNGKeyArray
 from numpy.typing import NDArray
+from scipy import special
 
 from nacre.errors import InputError
 from nacre.estimators.base import Basis, Estimate, Problem, Report, abstain
@@ -44,8 +45,9 @@ Propensities = Literal["known", "logged", "estimated"]
 BASIS: Basis = "data"
 LIMITS = (*(2.0 ** (np.arange(2, 29) / 2.0)), math.inf)
 """Clipping limits that are tried: from 2 to 2¹⁴, and none."""
-QUANTILE = 1.645
-"""Standard errors that count when limits are compared."""
+LEVEL = 0.95
+"""One-sided level at which limits are compared."""
+LEAST_DEGREES = 4.0
 ROUNDING = 1e-6
 """Share of the reward's size below which nothing is known: policies are asked in float32."""
 MISFIT = 5.0
@@ -110,8 +112,8 @@ class OneStep:
         least_episodes: Fewer say nothing.
         least_effective: Effective episodes, fewer say nothing.
         most_outside: Share of what the candidate does differently that may be left to the model.
-        unseen_events: Extreme rewards at the largest weight that the spread allows for although
-            the log may have none: keeps rare events from looking certain.
+        unseen_events: Extreme rewards that the spread allows for although the log may have none:
+            keeps rare events from looking certain.
     """
 
     folds: int = 5
@@ -249,29 +251,49 @@ class OneStep:
     ) -> tuple[float, float]:
         """Limit of the shortest interval, and the share of mass beyond it.
 
-        Without a look at the sign of anything: spread of the weights times that of the residuals,
-        plus what one extreme reward would do, plus the mass beyond the limit times the range.
+        Without a look at the sign of anything: the spread that weights and residuals would have if
+        they were independent, and the mass beyond the limit times the range of rewards.
         """
-        n, reach = len(residuals), float(np.ptp(problem.log.rewards))
-        spread = float(np.std(residuals))
+        reach = float(np.ptp(problem.log.rewards))
         best = math.inf, math.inf, 1.0
-        largest = float(ratios.ratios.max())
         for limit in LIMITS:
-            # Limits beyond all weights clip nothing but what the log has not met.
-            weights = prepared.contexts * (np.minimum(ratios.ratios, limit) - 1.0)
+            shifts = prepared.contexts * (np.minimum(ratios.ratios, limit) - 1.0)
             outside = float(np.average(ratios.excess(limit), weights=prepared.contexts))
-            event = self._event_variance(weights, reach)
-            error = math.sqrt((float(np.mean(weights**2)) * spread**2 + event) / n)
-            width = QUANTILE * error + outside * reach
+            variance, degrees = self._independent_spread(shifts, residuals, reach)
+            error = math.sqrt(variance / len(residuals))
+            width = float(special.stdtrit(degrees, LEVEL)) * error + outside * reach
             if width < best[0] - 1e-12:
                 best = width, limit, outside
-        limit = math.inf if best[1] >= largest and best[2] <= 0.0 else best[1]
-        return limit, best[2]
+        # A limit that no weight reaches and no mass exceeds is none.
+        plain = best[1] >= float(ratios.ratios.max()) and best[2] <= 0.0
+        return (math.inf if plain else best[1]), best[2]
 
-    def _event_variance(self, weights: Floats, reach: float) -> float:
-        """What extreme rewards at the largest weight would add to the variance of the scores."""
-        largest = float(np.max(np.abs(weights)))
-        return self.unseen_events * (largest * reach) ** 2 / len(weights)
+    def _independent_spread(
+        self, shifts: Floats, residuals: Floats, reach: float
+    ) -> tuple[float, float]:
+        """Variance of (ρ - 1) e and its degrees of freedom if weights and residuals did not meet.
+
+        Rare events that happened not to fall on large weights, or not at all, are in it: products
+        of moments know them from the other rows, and an extreme reward or two are added.
+        """
+        n, square = len(shifts), float(np.mean(shifts**2))
+        variance = square * (float(np.mean(residuals**2)) + self.unseen_events * reach**2 / n)
+        fourth = float(np.mean(shifts**4) * np.mean(residuals**4))
+        return variance, _degrees(n, variance, fourth)
+
+    def _spread(self, prepared: Prepared, scores: Scores, reach: float) -> tuple[float, float]:
+        """Standard error of the gain and its degrees of freedom: the larger of two spreads.
+
+        That of the scores, and that which they would have if weights and residuals did not meet.
+        """
+        n = len(scores.values)
+        centred = scores.values - scores.values.mean()
+        own = float(np.sum(centred**2)) / (n - 1)
+        shifts = prepared.contexts * (scores.ratios - 1.0)
+        independent, degrees = self._independent_spread(shifts, scores.residuals, reach)
+        independent += float(np.var(prepared.contexts * scores.baselines))
+        own_degrees = _degrees(n, own, float(np.mean(centred**4)))
+        return math.sqrt(max(own, independent) / n), min(own_degrees, degrees)
 
     def _summarise(
         self, problem: Problem, prepared: Prepared, ratios: PolicyRatios, scores: Scores
@@ -280,8 +302,7 @@ class OneStep:
         differs = float(np.average(ratios.excess(1.0), weights=prepared.contexts))
         weights = prepared.contexts * np.minimum(ratios.ratios, scores.limit)
         effective = _effective(weights)
-        event = self._event_variance(prepared.contexts * (scores.ratios - 1.0), reach)
-        error = math.sqrt((float(np.var(scores.values, ddof=1)) + event) / n)
+        error, degrees = self._spread(prepared, scores, reach)
         penalty = (scores.outside + prepared.unseen) * reach
         penalty += 2.0 * self.uncertainty * float(np.std(scores.residuals)) * differs
         misfit = abs(float(np.mean(weights)) - (1.0 - scores.outside) * prepared.contexts.mean())
@@ -318,7 +339,7 @@ class OneStep:
             BASIS,
             overlap_penalty=penalty,
             reason=f"{effective:,.0f} of {n:,} episodes carry the weight",
-            degrees=_degrees(scores.values),
+            degrees=degrees,
             diagnostics=diagnostics,
         )
 
@@ -344,12 +365,9 @@ def _effective(weights: Floats) -> float:
     return min(total, total**2 / float(np.sum(weights**2))) if total > 0 else 0.0
 
 
-def _degrees(values: Floats) -> float:
-    """Degrees of freedom of the variance: 2 n / (κ - 1), κ the kurtosis, 3 for normal scores."""
-    centred = values - values.mean()
-    variance = float(np.mean(centred**2))
-    n = len(values)
+def _degrees(n: int, variance: float, fourth: float) -> float:
+    """Degrees of freedom of a variance: 2 n / (κ - 1), κ the kurtosis, 3 for normal scores."""
     if variance <= 0.0:
         return float(n - 1)
-    kurtosis = float(np.mean(centred**4)) / variance**2
-    return float(np.clip(2.0 * n / max(kurtosis - 1.0, 1e-9), 4.0, n - 1))
+    kurtosis = fourth / variance**2
+    return float(np.clip(2.0 * n / max(kurtosis - 1.0, 1e-9), LEAST_DEGREES, n - 1))
