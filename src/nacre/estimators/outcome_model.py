@@ -101,12 +101,14 @@ def fit_outcomes(
         return OutcomeModel(table, low, high)
     contexts = _context_features(rng, log, _affordable(len(rewards) // n_actions))
     means = _fold_means(rewards, folds, n_folds)
+    by_action = [np.flatnonzero(actions == action) for action in range(n_actions)]
+    fits = np.stack(
+        [_fit_ridge(rng, contexts[rows], rewards[rows], folds[rows], means) for rows in by_action],
+        axis=-1,
+    )
     table = np.empty((len(rewards), n_actions))
-    for action in range(n_actions):
-        rows = np.flatnonzero(actions == action)
-        fits = _fit_ridge(rng, contexts[rows], rewards[rows], folds[rows], means)
-        for fold in range(n_folds):
-            table[folds == fold, action] = contexts[folds == fold] @ fits[fold]
+    for fold in range(n_folds):
+        table[folds == fold] = contexts[folds == fold] @ fits[fold]
     return OutcomeModel(np.clip(table + means[folds, None], low, high), low, high)
 
 

@@ -43,7 +43,7 @@ def weigh_starts(log: Log, start: NDArray[np.generic]) -> StartWeights:
     contexts = np.asarray(log.starts)
     start = np.asarray(start)
     even = np.ones(len(contexts))
-    if _holds(start, contexts):
+    if np.array_equal(start, contexts) or _holds(start, contexts):
         return StartWeights(even)
     if isinstance(log.observation_space, gymnasium.spaces.Discrete):
         n = int(log.observation_space.n)
