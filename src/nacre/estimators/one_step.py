@@ -282,18 +282,19 @@ class OneStep:
         return variance, _degrees(n, variance, fourth)
 
     def _spread(self, prepared: Prepared, scores: Scores, reach: float) -> tuple[float, float]:
-        """Standard error of the gain and its degrees of freedom: the larger of two spreads.
+        """Standard error of the gain and its degrees of freedom.
 
-        That of the scores, and that which they would have if weights and residuals did not meet.
+        The variance is the larger of that of the scores and that which they would have if weights
+        and residuals did not meet; scores alone are too sure where few rare events carry them.
         """
         n = len(scores.values)
         centred = scores.values - scores.values.mean()
         own = float(np.sum(centred**2)) / (n - 1)
         shifts = prepared.contexts * (scores.ratios - 1.0)
-        independent, degrees = self._independent_spread(shifts, scores.residuals, reach)
+        independent, _ = self._independent_spread(shifts, scores.residuals, reach)
         independent += float(np.var(prepared.contexts * scores.baselines))
-        own_degrees = _degrees(n, own, float(np.mean(centred**4)))
-        return math.sqrt(max(own, independent) / n), min(own_degrees, degrees)
+        degrees = _degrees(n, own, float(np.mean(centred**4)))
+        return math.sqrt(max(own, independent) / n), degrees
 
     def _summarise(
         self, problem: Problem, prepared: Prepared, ratios: PolicyRatios, scores: Scores
@@ -304,7 +305,13 @@ class OneStep:
         effective = _effective(weights)
         error, degrees = self._spread(prepared, scores, reach)
         penalty = (scores.outside + prepared.unseen) * reach
-        penalty += 2.0 * self.uncertainty * float(np.std(scores.residuals)) * differs
+        # Cauchy and Schwarz: errors of the probabilities meet those of the reward model.
+        penalty += (
+            2.0
+            * self.uncertainty
+            * math.sqrt(float(np.mean(weights**2)))
+            * float(np.std(scores.residuals))
+        )
         misfit = abs(float(np.mean(weights)) - (1.0 - scores.outside) * prepared.contexts.mean())
         misfit_error = float(np.std(weights)) / math.sqrt(n)
         diagnostics = {
