@@ -17,6 +17,7 @@ the one with the shortest interval, found from weights alone.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -24,7 +25,6 @@ import jax
 import numpy as np
 from jaxtyping import PRNGKeyArray
 from numpy.typing import NDArray
-from scipy import special
 
 from nacre.errors import InputError
 from nacre.estimators.base import Basis, Estimate, Problem, Report, abstain
@@ -36,6 +36,7 @@ from nacre.estimators.policy_ratios import (
     is_same_point,
     read_answers,
 )
+from nacre.estimators.scores import Scores, choose_limit, count_effective, find_spread
 from nacre.estimators.start_weights import weigh_starts
 from nacre.policies.policy import Policy
 
@@ -43,11 +44,6 @@ Floats = NDArray[np.float64]
 Propensities = Literal["known", "logged", "estimated"]
 
 BASIS: Basis = "data"
-LIMITS = (*(2.0 ** (np.arange(2, 29) / 2.0)), math.inf)
-"""Clipping limits that are tried: from 2 to 2¹⁴, and none."""
-LEVEL = 0.95
-"""One-sided level at which limits are compared."""
-LEAST_DEGREES = 4.0
 ROUNDING = 1e-6
 """Share of the reward's size below which nothing is known: policies are asked in float32."""
 MISFIT = 5.0
@@ -61,8 +57,8 @@ class Prepared:
 
     Args:
         outcomes: The model of the reward.
-        old: What the old policy says at the log's contexts.
-        old_log_probability: (n,) of the actions taken; the log's own column where it is used.
+        old: What the old policy says at the log's contexts; of the actions taken, the log's own
+            column where it is used.
         predicted: (n,) m(x, a) of the actions taken.
         old_value: (n,) m(x, π_old), or m(x, a) where only the taken action's probability is sure.
         contexts: (n,) weight of each context: its frequency at the start over that in the log.
@@ -75,27 +71,6 @@ class Prepared:
     old_value: Floats
     contexts: Floats
     unseen: float
-
-
-@dataclass(frozen=True)
-class Scores:
-    """A gain episode by episode: mean(values) is the gain.
-
-    Args:
-        values: (n,) scores.
-        ratios: (n,) weights, clipped and normalised where they had to be.
-        residuals: (n,) r - m(x, a).
-        baselines: (n,) m(x, π_new) minus the old policy's side: values without weights.
-        limit: Where weights are clipped; infinite if nowhere.
-        outside: Share of the candidate's mass that is left to the model.
-    """
-
-    values: Floats
-    ratios: Floats
-    residuals: Floats
-    baselines: Floats
-    limit: float
-    outside: float
 
 
 @dataclass(frozen=True)
@@ -236,7 +211,10 @@ class OneStep:
         self, problem: Problem, prepared: Prepared, new: PolicyAnswers, ratios: PolicyRatios
     ) -> Scores:
         residuals = np.asarray(problem.log.rewards, np.float64) - prepared.predicted
-        limit, outside = self._choose_limit(problem, prepared, ratios, residuals)
+        reach = float(np.ptp(problem.log.rewards))
+        limit, outside = choose_limit(
+            ratios, prepared.contexts, residuals, reach, self.unseen_events
+        )
         weights = np.minimum(ratios.ratios, limit)
         if not math.isinf(limit) or self.propensities != "known":
             # Clipped or uncertain weights are scaled to the mean that they have to have.
@@ -244,57 +222,26 @@ class OneStep:
             weights = weights * ((1.0 - outside) / mean) if mean > 0 else weights
         baselines = _value(prepared.outcomes, new) - prepared.old_value
         values = prepared.contexts * (baselines + (weights - 1.0) * residuals)
-        return Scores(values, weights, residuals, baselines, limit, outside)
+        return Scores(values, weights, residuals, baselines, prepared.contexts, limit, outside)
 
-    def _choose_limit(
-        self, problem: Problem, prepared: Prepared, ratios: PolicyRatios, residuals: Floats
-    ) -> tuple[float, float]:
-        """Limit of the shortest interval, and the share of mass beyond it.
-
-        Without a look at the sign of anything: the spread that weights and residuals would have if
-        they were independent, and the mass beyond the limit times the range of rewards.
-        """
-        reach = float(np.ptp(problem.log.rewards))
-        best = math.inf, math.inf, 1.0
-        for limit in LIMITS:
-            shifts = prepared.contexts * (np.minimum(ratios.ratios, limit) - 1.0)
-            outside = float(np.average(ratios.excess(limit), weights=prepared.contexts))
-            variance, degrees = self._independent_spread(shifts, residuals, reach)
-            error = math.sqrt(variance / len(residuals))
-            width = float(special.stdtrit(degrees, LEVEL)) * error + outside * reach
-            if width < best[0] - 1e-12:
-                best = width, limit, outside
-        # A limit that no weight reaches and no mass exceeds is none.
-        plain = best[1] >= float(ratios.ratios.max()) and best[2] <= 0.0
-        return (math.inf if plain else best[1]), best[2]
-
-    def _independent_spread(
-        self, shifts: Floats, residuals: Floats, reach: float
-    ) -> tuple[float, float]:
-        """Variance of (ρ - 1) e and its degrees of freedom if weights and residuals did not meet.
-
-        Rare events that happened not to fall on large weights, or not at all, are in it: products
-        of moments know them from the other rows, and an extreme reward or two are added.
-        """
-        n, square = len(shifts), float(np.mean(shifts**2))
-        variance = square * (float(np.mean(residuals**2)) + self.unseen_events * reach**2 / n)
-        fourth = float(np.mean(shifts**4) * np.mean(residuals**4))
-        return variance, _degrees(n, variance, fourth)
-
-    def _spread(self, prepared: Prepared, scores: Scores, reach: float) -> tuple[float, float]:
-        """Standard error of the gain and its degrees of freedom.
-
-        The variance is the larger of that of the scores and that which they would have if weights
-        and residuals did not meet; scores alone are too sure where few rare events carry them.
-        """
-        n = len(scores.values)
-        centred = scores.values - scores.values.mean()
-        own = float(np.sum(centred**2)) / (n - 1)
-        shifts = prepared.contexts * (scores.ratios - 1.0)
-        independent, _ = self._independent_spread(shifts, scores.residuals, reach)
-        independent += float(np.var(prepared.contexts * scores.baselines))
-        degrees = _degrees(n, own, float(np.mean(centred**4)))
-        return math.sqrt(max(own, independent) / n), degrees
+    def _find_problem(self, diagnostics: Mapping[str, float], misfit_error: float) -> str:
+        """Why an estimate may not be used, from its weights alone; or nothing."""
+        differs, outside = diagnostics["policy_distance"], diagnostics["outside"]
+        if differs > ROUNDING and outside > self.most_outside * differs:
+            return (
+                f"{min(1.0, outside / differs):.0%} of what the candidate does differently was "
+                "never or hardly tried in the log"
+            )
+        effective = diagnostics["effective_episodes"]
+        if effective < self.least_effective:
+            return f"only {effective:.0f} effective episodes carry the weight"
+        misfit = diagnostics["mean_weight_error"]
+        if misfit > MISFIT * misfit_error + LEAST_MISFIT:
+            return (
+                "the old policy's probabilities do not fit the actions of the log: the mean weight "
+                f"is off by {misfit:.2f}"
+            )
+        return ""
 
     def _summarise(
         self, problem: Problem, prepared: Prepared, ratios: PolicyRatios, scores: Scores
@@ -302,8 +249,8 @@ class OneStep:
         n, reach = len(scores.values), float(np.ptp(problem.log.rewards))
         differs = float(np.average(ratios.excess(1.0), weights=prepared.contexts))
         weights = prepared.contexts * np.minimum(ratios.ratios, scores.limit)
-        effective = _effective(weights)
-        error, degrees = self._spread(prepared, scores, reach)
+        effective = count_effective(weights)
+        error, degrees = find_spread(scores, reach, self.unseen_events)
         penalty = (scores.outside + prepared.unseen) * reach
         # Cauchy and Schwarz: errors of the probabilities meet those of the reward model.
         penalty += (
@@ -317,26 +264,15 @@ class OneStep:
         diagnostics = {
             "effective_episodes": effective,
             "largest_weight": float(ratios.ratios.max()),
-            "clipping_limit": scores.limit,
             "outside": scores.outside,
             "policy_distance": differs,
             "mean_weight_error": misfit,
             "residual_spread": float(np.std(scores.residuals)),
             "reward_range": reach,
         }
-        problem_found = ""
-        if differs > ROUNDING and scores.outside > self.most_outside * differs:
-            problem_found = (
-                f"{min(1.0, scores.outside / differs):.0%} of what the candidate does differently "
-                "was never or hardly tried in the log"
-            )
-        elif effective < self.least_effective:
-            problem_found = f"only {effective:.0f} effective episodes carry the weight"
-        elif misfit > MISFIT * misfit_error + LEAST_MISFIT:
-            problem_found = (
-                "the old policy's probabilities do not fit the actions of the log: the mean weight "
-                f"is off by {misfit:.2f}"
-            )
+        if not math.isinf(scores.limit):
+            diagnostics["clipping_limit"] = scores.limit
+        problem_found = self._find_problem(diagnostics, misfit_error)
         if problem_found:
             return abstain(self.name, BASIS, problem_found, diagnostics)
         return Estimate(
@@ -361,20 +297,3 @@ def _value(outcomes: OutcomeModel, answers: PolicyAnswers) -> Floats:
 
 def _reward_size(problem: Problem) -> float:
     return float(np.max(np.abs(problem.log.rewards)))
-
-
-def _effective(weights: Floats) -> float:
-    """Effective number of episodes: (Σ w)² / Σ w², and no more than Σ w itself.
-
-    The second keeps weights that all vanish from looking even.
-    """
-    total = float(weights.sum())
-    return min(total, total**2 / float(np.sum(weights**2))) if total > 0 else 0.0
-
-
-def _degrees(n: int, variance: float, fourth: float) -> float:
-    """Degrees of freedom of a variance: 2 n / (κ - 1), κ the kurtosis, 3 for normal scores."""
-    if variance <= 0.0:
-        return float(n - 1)
-    kurtosis = fourth / variance**2
-    return float(np.clip(2.0 * n / max(kurtosis - 1.0, 1e-9), LEAST_DEGREES, n - 1))

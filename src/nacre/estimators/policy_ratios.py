@@ -91,7 +91,8 @@ def compare(old: PolicyAnswers, new: PolicyAnswers) -> PolicyRatios | None:
     """Ratios of two answers at the same contexts; none where one of them has no density."""
     if old.taken is None or new.taken is None:
         return None
-    logs = np.where(np.isneginf(new.taken), -np.inf, new.taken - old.taken)
+    with np.errstate(invalid="ignore"):
+        logs = np.where(np.isneginf(new.taken), -np.inf, new.taken - old.taken)
     ratios = np.exp(np.minimum(logs, LARGEST_LOG_RATIO))
     if old.masses is not None and new.masses is not None:
         with np.errstate(divide="ignore", invalid="ignore"):
