@@ -63,6 +63,8 @@ class Prepared:
         old_value: (n,) m(x, π_old), or m(x, a) where only the taken action's probability is sure.
         contexts: (n,) weight of each context: its frequency at the start over that in the log.
         unseen: Share of the start's contexts that the log never had.
+        draw_key: Of the actions drawn: all policies get the same noise, so that equal ones differ
+            by nothing.
     """
 
     outcomes: OutcomeModel
@@ -71,6 +73,7 @@ class Prepared:
     old_value: Floats
     contexts: Floats
     unseen: float
+    draw_key: PRNGKeyArray
 
 
 @dataclass(frozen=True)
@@ -160,6 +163,7 @@ class OneStep:
             _value(outcomes, old) if exact else predicted,
             starts.weights,
             starts.unseen,
+            draw_key,
         )
 
     def estimate(
@@ -171,7 +175,7 @@ class OneStep:
         report: Report,
     ) -> Estimate:
         """The gain of one candidate, with Student's t on the scores."""
-        new = read_answers(key, problem.log, candidate)
+        new = read_answers(prepared.draw_key, problem.log, candidate)
         size = _reward_size(problem)
         if is_same_point(prepared.old, new):
             return Estimate(self.name, 0.0, ROUNDING * size, BASIS, reason="same actions")
@@ -185,11 +189,9 @@ class OneStep:
         report(1.0)
         return self._summarise(problem, prepared, ratios, scores)
 
-    def score(
-        self, key: PRNGKeyArray, problem: Problem, prepared: Prepared, candidate: Policy
-    ) -> Scores | None:
+    def score(self, problem: Problem, prepared: Prepared, candidate: Policy) -> Scores | None:
         """Scores of one candidate, for further analysis; none where there are no weights."""
-        new = read_answers(key, problem.log, candidate)
+        new = read_answers(prepared.draw_key, problem.log, candidate)
         ratios = compare(prepared.old, new)
         return None if ratios is None else self._score(problem, prepared, new, ratios)
 
@@ -259,7 +261,8 @@ class OneStep:
             * math.sqrt(float(np.mean(weights**2)))
             * float(np.std(scores.residuals))
         )
-        misfit = abs(float(np.mean(weights)) - (1.0 - scores.outside) * prepared.contexts.mean())
+        expected = (1.0 - scores.outside) * float(prepared.contexts.mean())
+        misfit = abs(float(np.mean(weights)) - expected)
         misfit_error = float(np.std(weights)) / math.sqrt(n)
         diagnostics = {
             "effective_episodes": effective,
