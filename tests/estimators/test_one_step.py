@@ -14,6 +14,8 @@ from scipy import stats
 from nacre.errors import InputError
 from nacre.estimators.base import Estimate, Estimator, Problem, report_nothing
 from nacre.estimators.one_step import OneStep
+from nacre.estimators.policy_ratios import PolicyRatios
+from nacre.estimators.scores import count_effective
 from nacre.inference.sensitivity import WeightedOutcomes, worst_gain
 from nacre.log import Log
 from nacre.policies.networks import MLP
@@ -278,18 +280,48 @@ def test_estimated_propensities_cover_with_their_uncertainty() -> None:
     assert wrong <= most_misses(40, 0.10)
 
 
-def test_clipped_mass_is_charged_and_covers() -> None:
-    """One action in a thousand, to be taken always: clipped, or all weight on a handful."""
-    old = np.tile([0.999, 0.001], (3, 1))
-    new = np.tile([0.9, 0.1], (3, 1))
-    rng = np.random.default_rng(116)
-    x = rng.integers(0, 3, 2000).astype(np.int32)
-    a = choose(rng, old[x])
-    log = make_log(x, a, rng.uniform(0, 1, 2000), Discrete(3), Discrete(2))
-    said = estimate(log, *(TabularPolicy.from_probabilities(table) for table in (old, new)))
-    if said.informative:
-        assert bounds(said)[0] < 0 < bounds(said)[1]
-    assert said.diagnostics["effective_episodes"] < 2000
+@pytest.mark.parametrize("rare", [1e-3, 1e-5, 1e-7])
+def test_what_the_log_hardly_tried_is_charged(rare: float) -> None:
+    """A hundredth of the candidate's mass on an action that pays nothing and was hardly tried.
+
+    The log knows the other change well (action 1 pays more). What it does not know is in the
+    interval: the truth is covered whether or not the rare action was met.
+    """
+    old = np.tile([0.5, 0.5 - rare, rare], (3, 1))
+    new = np.tile([0.3, 0.69, 0.01], (3, 1))
+    policies = [TabularPolicy.from_probabilities(table) for table in (old, new)]
+    means = np.array([0.4, 0.6, 0.0])
+    truth = float((new - old)[0] @ means)
+    for seed in range(116, 122):
+        rng = np.random.default_rng(seed)
+        x = rng.integers(0, 3, 3000).astype(np.int32)
+        a = choose(rng, old[x])
+        r = (rng.random(3000) < means[a]).astype(float)
+        said = estimate(make_log(x, a, r, Discrete(3), Discrete(3)), *policies)
+        low, high = bounds(said)
+        assert said.informative
+        assert low <= truth <= high
+        # 0.01 of the mass, rewards between 0 and 1; above that only what chance adds.
+        assert said.overlap_penalty <= 0.01 + 1e-9
+        assert rare > 1e-4 or said.overlap_penalty > 0.009
+        assert 0.0 < high - low < 0.12
+
+
+def test_vanishing_weights_are_not_effective() -> None:
+    assert count_effective(np.full(1000, 1e-3)) == pytest.approx(1.0)
+    assert count_effective(np.ones(1000)) == pytest.approx(1000.0)
+    assert count_effective(np.array([10.0, 0.0, 0.0])) == pytest.approx(1.0)
+    assert count_effective(np.zeros(3)) == 0.0
+
+
+def test_moments_of_weights_by_hand() -> None:
+    """Old (0.8, 0.2), new (0.2, 0.8): ρ is 1/4 or 4; at the limit 2 it is 1/4 or 2."""
+    ratios = PolicyRatios(np.array([4.0]), np.array([[0.2, 0.8]]), np.array([[4.0, 0.25]]))
+    assert ratios.second_moment(math.inf)[0] == pytest.approx(0.8 * 0.75**2 + 0.2 * 9.0)
+    assert ratios.second_moment(2.0)[0] == pytest.approx(0.8 * 0.75**2 + 0.2 * 1.0)
+    assert ratios.excess(1.0)[0] == pytest.approx(0.6)
+    assert ratios.excess(2.0)[0] == pytest.approx(0.4)
+    assert ratios.excess(math.inf)[0] == 0.0
 
 
 def test_a_deterministic_old_policy_says_nothing_about_another_one() -> None:

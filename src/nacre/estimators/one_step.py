@@ -36,7 +36,13 @@ from nacre.estimators.policy_ratios import (
     is_same_point,
     read_answers,
 )
-from nacre.estimators.scores import Scores, choose_limit, count_effective, find_spread
+from nacre.estimators.scores import (
+    Scores,
+    choose_limit,
+    count_effective,
+    find_spread,
+    mean_square,
+)
 from nacre.estimators.start_weights import weigh_starts
 from nacre.policies.policy import Policy
 
@@ -224,7 +230,10 @@ class OneStep:
             weights = weights * ((1.0 - outside) / mean) if mean > 0 else weights
         baselines = _value(prepared.outcomes, new) - prepared.old_value
         values = prepared.contexts * (baselines + (weights - 1.0) * residuals)
-        return Scores(values, weights, residuals, baselines, prepared.contexts, limit, outside)
+        square = mean_square(ratios, prepared.contexts, limit)
+        return Scores(
+            values, weights, residuals, baselines, prepared.contexts, limit, outside, square
+        )
 
     def _find_problem(self, diagnostics: Mapping[str, float], misfit_error: float) -> str:
         """Why an estimate may not be used, from its weights alone; or nothing."""

@@ -71,6 +71,19 @@ class PolicyRatios:
             return np.asarray(np.sum(self.masses * (self.inverse <= 0.0), axis=1))
         return np.asarray(np.sum(self.masses * np.maximum(1.0 - limit * self.inverse, 0.0), axis=1))
 
+    def second_moment(self, limit: float) -> Floats:
+        """(n,) mean of (min(ρ, limit) - 1)² under the old policy, from the policies themselves.
+
+        Large weights count although the log may have met none of them:
+        E min(ρ, τ)² = Σ_a π_new min(ρ, τ² / ρ), E min(ρ, τ) = 1 - excess.
+        """
+        inverse = np.maximum(self.inverse, np.exp(-LARGEST_LOG_RATIO))
+        terms = 1.0 / inverse
+        if not np.isinf(limit):
+            terms = np.minimum(terms, limit**2 * self.inverse)
+        squares = np.sum(self.masses * np.where(self.inverse > 0, terms, 0.0), axis=1)
+        return np.asarray(np.maximum(squares - 2.0 * (1.0 - self.excess(limit)) + 1.0, 0.0))
+
 
 def read_answers(key: PRNGKeyArray, log: Log, policy: Policy) -> PolicyAnswers:
     """Ask a policy at all contexts of a log."""

@@ -33,6 +33,7 @@ class Scores:
         contexts: (n,) weight of each context, one where the next episode starts as the log's do.
         limit: Where weights are clipped; infinite if nowhere.
         outside: Share of the candidate's mass that is left to the model.
+        mean_square: Of ratios - 1 over episodes, whether or not the log met the largest.
     """
 
     values: Floats
@@ -42,6 +43,7 @@ class Scores:
     contexts: Floats
     limit: float
     outside: float
+    mean_square: float
 
 
 def choose_limit(
@@ -63,7 +65,8 @@ def choose_limit(
     for limit in LIMITS:
         shifts = contexts * (np.minimum(ratios.ratios, limit) - 1.0)
         outside = float(np.average(ratios.excess(limit), weights=contexts))
-        variance = _independent_variance(shifts, residuals, reach, unseen_events)
+        square = mean_square(ratios, contexts, limit)
+        variance = _independent_variance(square, residuals, reach, unseen_events)
         fourth = float(np.mean(shifts**4) * np.mean(residuals**4))
         quantile = float(special.stdtrit(_degrees(len(shifts), variance, fourth), LEVEL))
         width = quantile * math.sqrt(variance / len(shifts)) + outside * reach
@@ -72,6 +75,16 @@ def choose_limit(
     # A limit that no weight reaches and no mass exceeds is none.
     plain = best[1] >= float(ratios.ratios.max()) and best[2] <= 0.0
     return (math.inf if plain else best[1]), best[2]
+
+
+def mean_square(ratios: PolicyRatios, contexts: Floats, limit: float) -> float:
+    """Mean of (ρ - 1)², weights clipped: that of the log or of the policies, the larger one.
+
+    Weights that the log happened not to meet are in the second.
+    """
+    shifts = contexts * (np.minimum(ratios.ratios, limit) - 1.0)
+    expected = contexts**2 @ ratios.second_moment(limit) / len(contexts)
+    return max(float(np.mean(shifts**2)), float(expected))
 
 
 def find_spread(scores: Scores, reach: float, unseen_events: float) -> tuple[float, float]:
@@ -90,7 +103,8 @@ def find_spread(scores: Scores, reach: float, unseen_events: float) -> tuple[flo
     centred = scores.values - scores.values.mean()
     own = float(np.sum(centred**2)) / (n - 1)
     shifts = scores.contexts * (scores.ratios - 1.0)
-    independent = _independent_variance(shifts, scores.residuals, reach, unseen_events)
+    square = max(scores.mean_square, float(np.mean(shifts**2)))
+    independent = _independent_variance(square, scores.residuals, reach, unseen_events)
     independent += float(np.var(scores.contexts * scores.baselines))
     degrees = _degrees(n, own, float(np.mean(centred**4)))
     return math.sqrt(max(own, independent) / n), degrees
@@ -106,11 +120,11 @@ def count_effective(weights: Floats) -> float:
 
 
 def _independent_variance(
-    shifts: Floats, residuals: Floats, reach: float, unseen_events: float
+    square: float, residuals: Floats, reach: float, unseen_events: float
 ) -> float:
     """Mean of (ρ - 1)² times mean of e²: rare events count wherever in the log they fell."""
-    events = unseen_events * reach**2 / len(shifts)
-    return float(np.mean(shifts**2)) * (float(np.mean(residuals**2)) + events)
+    events = unseen_events * reach**2 / len(residuals)
+    return square * (float(np.mean(residuals**2)) + events)
 
 
 def _degrees(n: int, variance: float, fourth: float) -> float:
