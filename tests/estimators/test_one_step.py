@@ -430,12 +430,8 @@ def test_its_scores_feed_the_sensitivity_analysis() -> None:
     prepared = estimator.prepare(key, problem, report_nothing)
     scores = estimator.score(problem, prepared, bandit.new)
     assert scores is not None
-    sample = WeightedOutcomes(
-        scores.ratios,
-        scores.residuals,
-        scores.baselines - scores.residuals,
-        np.asarray(log.columns["propensity"]),
-    )
+    sample = WeightedOutcomes(*scores.split(), scores.probabilities)
+    assert scores.probabilities == pytest.approx(log.columns["propensity"], rel=1e-4)
     said = estimator.estimate(key, problem, prepared, bandit.new, report_nothing)
     gain, error = worst_gain(sample, 1.0)
     assert gain == pytest.approx(said.gain, abs=said.standard_error)

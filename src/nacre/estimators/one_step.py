@@ -230,9 +230,18 @@ class OneStep:
             weights = weights * ((1.0 - outside) / mean) if mean > 0 else weights
         baselines = _value(prepared.outcomes, new) - prepared.old_value
         values = prepared.contexts * (baselines + (weights - 1.0) * residuals)
-        square = mean_square(ratios, prepared.contexts, limit)
+        old = prepared.old
+        taken = old.taken if old.masses is not None else None
         return Scores(
-            values, weights, residuals, baselines, prepared.contexts, limit, outside, square
+            values,
+            weights,
+            residuals,
+            baselines,
+            prepared.contexts,
+            limit,
+            outside,
+            mean_square(ratios, prepared.contexts, limit),
+            np.zeros(len(values)) if taken is None else np.minimum(np.exp(taken), 1.0),
         )
 
     def _find_problem(self, diagnostics: Mapping[str, float], misfit_error: float) -> str:

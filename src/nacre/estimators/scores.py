@@ -34,6 +34,7 @@ class Scores:
         limit: Where weights are clipped; infinite if nowhere.
         outside: Share of the candidate's mass that is left to the model.
         mean_square: Of ratios - 1 over episodes, whether or not the log met the largest.
+        probabilities: (n,) π_old(a|x) of the actions taken; zero for densities.
     """
 
     values: Floats
@@ -44,6 +45,15 @@ class Scores:
     limit: float
     outside: float
     mean_square: float
+    probabilities: Floats
+
+    def split(self) -> tuple[Floats, Floats, Floats]:
+        """Ratios ρ, outcomes e and baselines b (n,) with a gain of mean(b) + Σ ρ e / Σ ρ.
+
+        The self-normalised form of the same gain, for an analysis of its sensitivity.
+        """
+        baselines = self.contexts * (self.baselines - self.residuals)
+        return self.contexts * self.ratios, self.residuals, baselines
 
 
 def choose_limit(

@@ -35,6 +35,8 @@ TOLERANCE = 1e-4
 class WeightedOutcomes:
     """What a weighted estimate of a gain is made of: mean(baseline) + Σ ρ e / Σ ρ.
 
+    Scores of one-step episodes give it: `WeightedOutcomes(*scores.split(), scores.probabilities)`.
+
     Args:
         ratios: (n,) ρ = π_new(a|x) / π_old(a|x) at the actions taken, not negative.
         outcomes: (n,) e: rewards, or what a model of the rewards left over.
