@@ -31,8 +31,7 @@ class Prepared:
         imputed: What a state without rows is worth to the old policy.
         weights: (E, B) weights of the episodes in each replicate.
         replicates: (B,) the old policy's start value in each.
-        least: The least that a pair never taken may be worth.
-        most: The most.
+        span: How much less, or more, a pair never taken may be worth than its state's average row.
         novelty: (S, A) chance that the next outcome of a pair is one it never had.
     """
 
@@ -42,8 +41,7 @@ class Prepared:
     imputed: float
     weights: Floats
     replicates: Floats
-    least: float
-    most: float
+    span: float
     novelty: Floats
 
 
@@ -107,8 +105,7 @@ class Tabular:
             imputed,
             weights,
             replicates,
-            least,
-            most,
+            most - least,
             measure_novelty(counts),
         )
 
@@ -130,14 +127,13 @@ class Tabular:
             "unseen_excess": view.unseen_excess,
             "least_count": _least_count(counts, view.visits),
             "replicates": float(self.replicates),
-            "least_value": prepared.least,
-            "most_value": prepared.most,
+            "span": prepared.span,
         }
         episodes = problem.log.n_episodes
         if episodes < LEAST_EPISODES:
             reason = f"{episodes} episodes have no spread: at least {LEAST_EPISODES} are needed"
             return abstain(self.name, "data", reason, diagnostics)
-        if prepared.most - prepared.least <= 0 and view.unseen_excess > 0:
+        if prepared.span <= 0 and view.unseen_excess > 0:
             reason = "no reward in the log differs from zero: what lies outside may pay anything"
             return abstain(self.name, "data", reason, diagnostics)
         old = float(counts.start @ prepared.old_chain.values())
@@ -145,7 +141,7 @@ class Tabular:
         spread = view.middle.replicate(prepared.weights) - prepared.replicates
         report(0.9)
         extra, degrees = _small_counts(prepared, view.middle)
-        floor = _floor(prepared, episodes)
+        floor = _floor(prepared)
         error = float(np.sqrt(np.var(spread, ddof=1) + extra + floor**2))
         diagnostics |= {"small_count_error": float(np.sqrt(extra)), "floor": floor}
         return Estimate(
@@ -183,22 +179,22 @@ class _Outside:
         excess = np.clip(1.0 - old_visits / np.where(visits > 0, visits, np.inf), 0.0, 1.0)
         excess = np.where(visits > 0, excess, 0.0)
         away = np.where(absent, table * excess, 0.0)
-        shared = table - away
-        known = counts.impute(shared)
-        still = empty * shared.sum(axis=1) * prepared.imputed
-        worst, best = _bound_outcomes(prepared, nominal.values()[~empty], discount)
+        values = nominal.values()
+        still = empty * (table - away).sum(axis=1) * prepared.imputed
+        middle = still + away.sum(axis=1) * _average_row(prepared, values, discount)
+        worst, best = _bound_outcomes(counts, values[~empty], discount)
+        known = counts.impute(table - away)
         new = np.where(absent, 0.0, table * excess * prepared.novelty)
 
-        def bound(outside: float, outcome: float) -> Chain:
-            given = still + away.sum(axis=1) * outside + new.sum(axis=1) * outcome
-            return Chain(counts, known - new, given, discount)
+        def bound(sign: float, outcome: float) -> Chain:
+            outside = sign * away.sum(axis=1) * prepared.span + new.sum(axis=1) * outcome
+            return Chain(counts, known - new, middle + outside, discount)
 
-        middle = still + away.sum(axis=1) * (prepared.least + prepared.most) / 2
         total = max(float(visits.sum()), 1e-300)
         return cls(
-            low=bound(prepared.least, worst),
+            low=bound(-1.0, worst),
             middle=Chain(counts, known, middle, discount),
-            high=bound(prepared.most, best),
+            high=bound(1.0, best),
             visits=visits,
             unseen_mass=float(visits[absent].sum()) / total,
             unseen_mass_old=float(old_visits[absent].sum() / old_visits.sum()),
@@ -269,14 +265,22 @@ def _solve_old(counts: Counts, table: Floats, discount: float) -> tuple[Chain, f
     return Chain(counts, weights, empty * imputed, discount), imputed
 
 
-def _bound_outcomes(prepared: Prepared, values: Floats, discount: float) -> tuple[float, float]:
-    """The least and the most of r + γ V(s') over all rewards and states of the log, or its end."""
+def _average_row(prepared: Prepared, values: Floats, discount: float) -> Floats:
+    """(S,) mean of r + γ V(s') over the rows of each state; without rows, what is imputed."""
     counts = prepared.counts
+    target = counts.rewards + discount * counts.alive * values[counts.following]
+    total = np.bincount(counts.pairs // counts.n_actions, target, counts.n_states)
+    rows = counts.visits.sum(axis=1)
+    return np.where(rows > 0, total / np.maximum(rows, 1.0), prepared.imputed)
+
+
+def _bound_outcomes(counts: Counts, values: Floats, discount: float) -> tuple[float, float]:
+    """The least and the most of r + γ V(s') over all rewards and states of the log, or its end."""
     ends = np.zeros(int((counts.alive == 0).any()))
     ahead = np.concatenate([values, ends])
     worst = float(counts.rewards.min() + discount * ahead.min())
     best = float(counts.rewards.max() + discount * ahead.max())
-    return max(worst, prepared.least), min(best, prepared.most)
+    return worst, best
 
 
 def _small_counts(prepared: Prepared, chain: Chain) -> tuple[float, float]:
@@ -288,9 +292,10 @@ def _small_counts(prepared: Prepared, chain: Chain) -> tuple[float, float]:
     """
     counts, discount = prepared.counts, chain.discount
     size = counts.visits.size
-    effects, mass = np.zeros(len(counts.pairs)), np.zeros(size)
+    effects: Floats = np.zeros(len(counts.pairs))
+    mass: Floats = np.zeros(size)
     n = np.maximum(counts.visits.reshape(-1), 1.0)
-    squares = np.zeros(size)
+    squares: Floats = np.zeros(size)
     for sign, each in ((1.0, chain), (-1.0, prepared.old_chain)):
         target = counts.rewards + discount * counts.alive * each.values()[counts.following]
         mean = np.bincount(counts.pairs, target, size) / n
@@ -299,7 +304,7 @@ def _small_counts(prepared: Prepared, chain: Chain) -> tuple[float, float]:
         effects += sign * (visited / n)[counts.pairs] * residual
         mass += sign * visited
         if sign > 0:
-            squares = np.bincount(counts.pairs, residual**2, size)
+            squares = np.asarray(np.bincount(counts.pairs, residual**2, size), np.float64)
     taken = counts.visits.reshape(-1) > 0
     freedom = np.where(taken, n - 1.0, 0.0)
     pooled = squares.sum() / max(freedom.sum(), 1.0)
@@ -314,10 +319,11 @@ def _small_counts(prepared: Prepared, chain: Chain) -> tuple[float, float]:
     return extra, max(1.0, 2.0 * len(by_episode) / (kurtosis - 1.0) - 1.0)
 
 
-def _floor(prepared: Prepared, episodes: int) -> float:
-    """Half of the range, with the weight of one further episode: never zero."""
-    span = prepared.most - prepared.least
-    return max(span / 2 / (episodes + 1), 1e-12 * (1.0 + abs(prepared.most)))
+def _floor(prepared: Prepared) -> float:
+    """Half of the span, with the weight of one further step at each of an episode's: never zero."""
+    length = float(prepared.old_chain.occupancy().sum())
+    rows = len(prepared.counts.rewards)
+    return max(prepared.span / 2 * length / (rows + length), 1e-12)
 
 
 def _least_count(counts: Counts, visits: Floats) -> float:

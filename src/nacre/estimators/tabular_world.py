@@ -1,4 +1,4 @@
-"""The empirical Markov decision process of a discrete log, and exact solves of it, resampled too."""
+"""The empirical Markov decision process of a discrete log, and exact solves of it."""
 
 from __future__ import annotations
 
