@@ -12,12 +12,20 @@ from numpy.typing import NDArray
 
 from nacre.errors import InputError
 from nacre.estimators.base import Estimate, Problem, Report, abstain
-from nacre.estimators.tabular_world import Chain, Counts, Floats
-from nacre.log import Log
+from nacre.estimators.tabular_outside import (
+    Known,
+    Outside,
+    bound_values,
+    chance_of_new_states,
+    measure_novelty,
+)
+from nacre.estimators.tabular_world import Chain, Counts, Floats, Integers, ask_table
 from nacre.policies.policy import Policy
 
 LEAST_EPISODES = 3
 """Fewer episodes have no spread to speak of."""
+ABSENT_STATES = 4096
+"""States without a row at which two policies are compared."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,24 +33,18 @@ class Prepared:
     """What all candidates share.
 
     Attributes:
-        counts: The log, counted.
-        old_table: (S, A) the old policy.
-        old_chain: The old policy's values by the counts.
-        imputed: What a state without rows is worth to the old policy.
+        known: The log and the old policy in it.
         weights: (E, B) weights of the episodes in each replicate.
         replicates: (B,) the old policy's start value in each.
-        span: How much less, or more, a pair never taken may be worth than its state's average row.
-        novelty: (S, A) chance that the next outcome of a pair is one it never had.
+        absent: States of the space that the log does not have, or some of them.
+        absent_table: What the old policy does there.
     """
 
-    counts: Counts
-    old_table: Floats
-    old_chain: Chain
-    imputed: float
+    known: Known
     weights: Floats
     replicates: Floats
-    span: float
-    novelty: Floats
+    absent: Integers
+    absent_table: Floats
 
 
 @dataclass(frozen=True)
@@ -52,13 +54,10 @@ class Tabular:
     The gain is V(candidate) - V(old) in the world that the counts of (s, a, s', terminated) and the
     mean rewards describe. Its standard error comes from replicates that weight whole episodes anew
     (Bayesian bootstrap: no pair is ever lost), the same weights for both policies. What the log has
-    not seen is not estimated but bounded: with ν(s, a) the chance that the next outcome of a pair
-    is one it never had, one for pairs never taken, and d the discounted visits of a policy, a share
-
-        ν(s, a) · max(0, 1 - d_old(s, a) / d_candidate(s, a))
-
-    of the candidate's pair is worth the least that the log allows in the lower and the most in the
-    upper bound. Half the distance of the two is the overlap penalty, their middle the gain.
+    not seen is not estimated but bounded (see `Outside`): pairs never taken, outcomes that a pair
+    never had, and states that the log does not have, each only where the candidate goes there more
+    often than the old policy, or acts otherwise there. Half the distance of the two bounds is the
+    overlap penalty, their middle the gain. The old policy's probabilities are never divided by.
 
     Args:
         replicates: Resampled logs, at least 100.
@@ -86,28 +85,20 @@ class Tabular:
 
     def prepare(self, key: PRNGKeyArray, problem: Problem, report: Report) -> Prepared:
         """Counts, the old policy's replicates, and what lies outside of the log may be worth."""
-        log, discount = problem.log, problem.discount
-        actions = problem.old_policy.signature.action_size
-        counts = Counts.of(log, problem.start, actions)
-        table = counts.ask(problem.old_policy)
+        log, policy, discount = problem.log, problem.old_policy, problem.discount
+        counts = Counts.of(log, problem.start, policy.signature.action_size)
+        table = ask_table(policy, counts.states)
         chain, imputed = _solve_old(counts, table, discount)
+        least, most = bound_values(log, chain.values()[counts.following], discount)
+        known = Known(counts, table, chain, imputed, most - least, measure_novelty(counts))
         report(0.3)
         seed = np.asarray(jax.random.key_data(key)).reshape(-1)
         weights = np.random.default_rng(seed).exponential(size=(log.n_episodes, self.replicates))
-        values = chain.values()
-        least, most = bound_values(log, values[counts.following], discount)
         replicates = chain.replicate(weights)
+        absent = np.setdiff1d(np.arange(policy.signature.observation_size), counts.states)
+        absent = absent[:: max(1, -(-len(absent) // ABSENT_STATES))]
         report(1.0)
-        return Prepared(
-            counts,
-            table,
-            chain,
-            imputed,
-            weights,
-            replicates,
-            most - least,
-            measure_novelty(counts),
-        )
+        return Prepared(known, weights, replicates, absent, ask_table(policy, absent))
 
     def estimate(
         self,
@@ -118,137 +109,51 @@ class Tabular:
         report: Report,
     ) -> Estimate:
         """The gain of one candidate; the key is not used, replicates are shared by all."""
-        counts = prepared.counts
-        table = counts.ask(candidate)
-        view = _Outside.of(prepared, table, problem.discount)
+        known = prepared.known
+        counts = known.counts
+        view = Outside.of(known, ask_table(candidate, counts.states), problem.discount)
+        apart = np.abs(ask_table(candidate, prepared.absent) - prepared.absent_table).sum(axis=1)
+        # At a state that the log does not have the two can only differ where they act otherwise.
+        leaving = chance_of_new_states(counts) * view.visits.sum() if len(apart) else 0.0
+        elsewhere = float(leaving * apart.mean() / 2) * known.span if len(apart) else 0.0
         diagnostics = {
             "unseen_mass": view.unseen_mass,
             "unseen_mass_old": view.unseen_mass_old,
             "unseen_excess": view.unseen_excess,
             "least_count": _least_count(counts, view.visits),
             "replicates": float(self.replicates),
-            "span": prepared.span,
+            "span": known.span,
+            "new_states_penalty": elsewhere,
         }
-        episodes = problem.log.n_episodes
-        if episodes < LEAST_EPISODES:
-            reason = f"{episodes} episodes have no spread: at least {LEAST_EPISODES} are needed"
-            return abstain(self.name, "data", reason, diagnostics)
-        if prepared.span <= 0 and view.unseen_excess > 0:
-            reason = "no reward in the log differs from zero: what lies outside may pay anything"
-            return abstain(self.name, "data", reason, diagnostics)
-        old = float(counts.start @ prepared.old_chain.values())
+        why = _find_silence(known, view, problem.log.n_episodes)
+        if why:
+            return abstain(self.name, "data", why, diagnostics)
+        old = float(counts.start @ known.chain.values())
         low, high = (float(counts.start @ chain.values()) - old for chain in (view.low, view.high))
         spread = view.middle.replicate(prepared.weights) - prepared.replicates
         report(0.9)
-        extra, degrees = _small_counts(prepared, view.middle)
-        floor = _floor(prepared)
-        error = float(np.sqrt(np.var(spread, ddof=1) + extra + floor**2))
+        extra, degrees = _small_counts(known, view.middle)
+        floor = _floor(known)
         diagnostics |= {"small_count_error": float(np.sqrt(extra)), "floor": floor}
         return Estimate(
             self.name,
             gain=(low + high) / 2,
-            standard_error=error,
+            standard_error=float(np.sqrt(np.var(spread, ddof=1) + extra + floor**2)),
             basis="data",
-            overlap_penalty=max(0.0, (high - low) / 2),
+            overlap_penalty=max(0.0, (high - low) / 2) + elsewhere,
             reason=f"{view.unseen_excess:.1%} of the candidate's steps are pairs never taken",
             degrees=degrees,
             diagnostics=diagnostics,
         )
 
 
-@dataclass(frozen=True, eq=False)
-class _Outside:
-    """A candidate's chain with what lies outside of the log at its least, middle and most."""
-
-    low: Chain
-    middle: Chain
-    high: Chain
-    visits: Floats
-    unseen_mass: float
-    unseen_mass_old: float
-    unseen_excess: float
-
-    @classmethod
-    def of(cls, prepared: Prepared, table: Floats, discount: float) -> _Outside:
-        counts = prepared.counts
-        absent = counts.visits == 0
-        empty = counts.visits.sum(axis=1) == 0
-        nominal = Chain(counts, counts.impute(table), empty * prepared.imputed, discount)
-        visits = nominal.occupancy()[:, None] * table
-        old_visits = prepared.old_chain.occupancy()[:, None] * prepared.old_table
-        excess = np.clip(1.0 - old_visits / np.where(visits > 0, visits, np.inf), 0.0, 1.0)
-        excess = np.where(visits > 0, excess, 0.0)
-        away = np.where(absent, table * excess, 0.0)
-        values = nominal.values()
-        still = empty * (table - away).sum(axis=1) * prepared.imputed
-        middle = still + away.sum(axis=1) * _average_row(prepared, values, discount)
-        worst, best = _bound_outcomes(counts, values[~empty], discount)
-        known = counts.impute(table - away)
-        new = np.where(absent, 0.0, table * excess * prepared.novelty)
-
-        def bound(sign: float, outcome: float) -> Chain:
-            outside = sign * away.sum(axis=1) * prepared.span + new.sum(axis=1) * outcome
-            return Chain(counts, known - new, middle + outside, discount)
-
-        total = max(float(visits.sum()), 1e-300)
-        return cls(
-            low=bound(-1.0, worst),
-            middle=Chain(counts, known, middle, discount),
-            high=bound(1.0, best),
-            visits=visits,
-            unseen_mass=float(visits[absent].sum()) / total,
-            unseen_mass_old=float(old_visits[absent].sum() / old_visits.sum()),
-            unseen_excess=float((visits * excess)[absent].sum()) / total,
-        )
-
-
-def bound_values(log: Log, values: Floats, discount: float) -> tuple[float, float]:
-    """The least and the most that a pair never taken may be worth, by the log's own rewards.
-
-    They span (1) all returns-to-go of the log, truncated ones continued by the old policy's value,
-    (2) an episode that ends at once, with the least or the largest reward, and (3) the mean reward
-    of steps that do not end the episode, for ever. The last two matter where nothing ever failed: a
-    policy that always survives may fall (2), one that always arrives may never arrive (3).
-
-    Args:
-        log: N rows.
-        values: (N,) the old policy's value of the state after each row.
-        discount: γ.
-    """
-    ends = log.offsets[1:] - 1
-    ahead = np.where(log.terminated[ends], 0.0, values[ends])
-    lengths = log.episode_lengths
-    left = np.repeat(log.offsets[1:], lengths) - np.arange(len(log))
-    returns = log.returns_to_go(discount) + discount**left * np.repeat(ahead, lengths)
-    rewards = log.rewards.astype(np.float64)
-    lasting = rewards[~log.terminated]
-    forever = float(lasting.mean()) / (1.0 - discount) if len(lasting) else 0.0
-    least = min(float(returns.min()), float(rewards.min()), forever)
-    most = max(float(returns.max()), float(rewards.max()), forever)
-    return least, most
-
-
-def measure_novelty(counts: Counts) -> Floats:
-    """(S, A) chance that the next outcome (s', terminated) of a pair is one it never had.
-
-    The log measures it: of all rows whose pair had been taken k times before, the share whose
-    outcome was new to the pair, pooled for k in [1, 2), [2, 4), [4, 8), … with one further row that
-    was new, and never rising with k. One for pairs never taken.
-    """
-    order = np.argsort(counts.pairs, kind="stable")
-    pairs = counts.pairs[order]
-    begin = np.flatnonzero(np.r_[True, pairs[1:] != pairs[:-1]])
-    earlier = np.arange(len(pairs)) - np.repeat(begin, np.diff(np.r_[begin, len(pairs)]))
-    new = np.zeros(len(pairs), dtype=bool)
-    new[np.unique(counts.cells[order], return_index=True)[1]] = True
-    rank = np.floor(np.log2(np.maximum(earlier, 1))).astype(np.int64)
-    deepest = int(np.log2(counts.visits.max())) + 1
-    again = earlier > 0
-    rows = np.bincount(rank[again], minlength=deepest)
-    news = np.bincount(rank[again & new], minlength=deepest)
-    shares = np.minimum.accumulate((news + 1.0) / (rows + 1.0))
-    place = np.log2(np.maximum(counts.visits, 1)).astype(np.int64)
-    return np.where(counts.visits > 0, shares[np.minimum(place, len(shares) - 1)], 1.0)
+def _find_silence(known: Known, view: Outside, episodes: int) -> str:
+    """Why almost nothing can be said, if so; the gain is not looked at."""
+    if episodes < LEAST_EPISODES:
+        return f"{episodes} episodes have no spread: at least {LEAST_EPISODES} are needed"
+    if known.span <= 0 and view.unseen_excess > 0:
+        return "no reward in the log differs from zero: what lies outside may pay anything"
+    return ""
 
 
 def _solve_old(counts: Counts, table: Floats, discount: float) -> tuple[Chain, float]:
@@ -265,38 +170,20 @@ def _solve_old(counts: Counts, table: Floats, discount: float) -> tuple[Chain, f
     return Chain(counts, weights, empty * imputed, discount), imputed
 
 
-def _average_row(prepared: Prepared, values: Floats, discount: float) -> Floats:
-    """(S,) mean of r + γ V(s') over the rows of each state; without rows, what is imputed."""
-    counts = prepared.counts
-    target = counts.rewards + discount * counts.alive * values[counts.following]
-    total = np.bincount(counts.pairs // counts.n_actions, target, counts.n_states)
-    rows = counts.visits.sum(axis=1)
-    return np.where(rows > 0, total / np.maximum(rows, 1.0), prepared.imputed)
-
-
-def _bound_outcomes(counts: Counts, values: Floats, discount: float) -> tuple[float, float]:
-    """The least and the most of r + γ V(s') over all rewards and states of the log, or its end."""
-    ends = np.zeros(int((counts.alive == 0).any()))
-    ahead = np.concatenate([values, ends])
-    worst = float(counts.rewards.min() + discount * ahead.min())
-    best = float(counts.rewards.max() + discount * ahead.max())
-    return worst, best
-
-
-def _small_counts(prepared: Prepared, chain: Chain) -> tuple[float, float]:
+def _small_counts(known: Known, chain: Chain) -> tuple[float, float]:
     """Variance that replicates of few rows a pair do not show, and degrees of freedom.
 
     A pair taken n times is given the variance of its targets r + γ V(s') with one observation's
     weight on that of all pairs; replicates show n/(n+1) of the pair's own. Degrees of freedom are
     those of a variance of E episodes' influences with their kurtosis κ, 2 E / (κ - 1).
     """
-    counts, discount = prepared.counts, chain.discount
+    counts, discount = known.counts, chain.discount
     size = counts.visits.size
     effects: Floats = np.zeros(len(counts.pairs))
     mass: Floats = np.zeros(size)
     n = np.maximum(counts.visits.reshape(-1), 1.0)
     squares: Floats = np.zeros(size)
-    for sign, each in ((1.0, chain), (-1.0, prepared.old_chain)):
+    for sign, each in ((1.0, chain), (-1.0, known.chain)):
         target = counts.rewards + discount * counts.alive * each.values()[counts.following]
         mean = np.bincount(counts.pairs, target, size) / n
         residual = target - mean[counts.pairs]
@@ -319,11 +206,11 @@ def _small_counts(prepared: Prepared, chain: Chain) -> tuple[float, float]:
     return extra, max(1.0, 2.0 * len(by_episode) / (kurtosis - 1.0) - 1.0)
 
 
-def _floor(prepared: Prepared) -> float:
+def _floor(known: Known) -> float:
     """Half of the span, with the weight of one further step at each of an episode's: never zero."""
-    length = float(prepared.old_chain.occupancy().sum())
-    rows = len(prepared.counts.rewards)
-    return max(prepared.span / 2 * length / (rows + length), 1e-12)
+    length = float(known.chain.occupancy().sum())
+    rows = len(known.counts.rewards)
+    return max(known.span / 2 * length / (rows + length), 1e-12)
 
 
 def _least_count(counts: Counts, visits: Floats) -> float:

@@ -103,12 +103,6 @@ class Counts:
             sparse.coo_matrix((self.rewards, place), shape=shape).tocsr(),
         )
 
-    def ask(self, policy: Policy) -> Floats:
-        """(S, A) what a policy does in these states, rows that add up to one."""
-        said = cast(DiscreteDistribution, ask(policy, jnp.asarray(self.states, jnp.int32)))
-        table = np.asarray(said.probabilities, dtype=np.float64)
-        return np.asarray(table / table.sum(axis=1, keepdims=True))
-
     def impute(self, table: Floats) -> Floats:
         """The table with mass on pairs never taken moved to what was taken in the same state.
 
@@ -120,6 +114,15 @@ class Counts:
         shares = np.divide(self.visits, total, out=np.zeros_like(self.visits), where=total > 0)
         absent = np.where(taken, 0.0, table).sum(axis=1, keepdims=True)
         return np.where(taken, table, 0.0) + absent * shares
+
+
+def ask_table(policy: Policy, states: Integers) -> Floats:
+    """(S, A) what a policy does in states (S,), rows that add up to one."""
+    if not len(states):
+        return np.zeros((0, policy.signature.action_size))
+    said = cast(DiscreteDistribution, ask(policy, jnp.asarray(states, jnp.int32)))
+    table = np.asarray(said.probabilities, dtype=np.float64)
+    return np.asarray(table / table.sum(axis=1, keepdims=True))
 
 
 @dataclass(frozen=True, eq=False)
