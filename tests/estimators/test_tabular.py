@@ -7,7 +7,7 @@ import dataclasses
 import jax
 import numpy as np
 import pytest
-from gymnasium.spaces import Box
+from gymnasium.spaces import Box, Discrete
 from numpy.typing import NDArray
 
 from nacre.errors import InputError
@@ -161,6 +161,36 @@ def test_two_episodes_say_nothing() -> None:
     assert "episodes" in estimate.reason
 
 
+def test_new_states_are_charged_only_where_policies_act_otherwise() -> None:
+    # States 6 to 9 are never reached in the log; the candidate differs from the old policy there.
+    world = random_world(112, 6, 2)
+    old = random_policy(112, world)
+    log = world.sample_log(old, 900, seed=112, horizon=30)
+    wide = np.vstack([old, np.full((4, 2), 0.5)])
+    other = wide.copy()
+    other[6:] = [1.0, 0.0]
+    problem = Problem(
+        Log.from_arrays(
+            observations=log.observations,
+            actions=log.actions,
+            rewards=log.rewards,
+            terminated=log.terminated,
+            truncated=log.truncated,
+            next_observations=log.next_observations,
+            offsets=log.offsets,
+            observation_space=Discrete(10),
+            action_space=Discrete(2),
+        ),
+        TabularPolicy.from_probabilities(wide),
+        np.array([0]),
+        world.discount,
+    )
+    same, differs = compare(problem, wide, other)
+    assert same.overlap_penalty == 0.0
+    assert differs.gain == 0.0
+    assert 0.0 < differs.overlap_penalty < 0.1 * differs.diagnostics["span"]
+
+
 def test_bounds_hold_returns_and_what_never_happened() -> None:
     # Two episodes of three steps at -1 that arrive: the worst is never to arrive, -1 / (1 - γ).
     log = Log.from_arrays(
@@ -236,5 +266,6 @@ def test_is_an_estimator_of_discrete_logs_only() -> None:
     assert QUICK.applies(problem) == ""
     vectors = dataclasses.replace(problem.log, observation_space=Box(-1.0, 1.0, (1,)))
     assert "discrete" in QUICK.applies(dataclasses.replace(problem, log=vectors))
+    assert "discount" in QUICK.applies(dataclasses.replace(problem, discount=1.0))
     with pytest.raises(InputError, match="at least 100"):
         Tabular(replicates=10)

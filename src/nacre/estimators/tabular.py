@@ -24,7 +24,7 @@ from nacre.policies.policy import Policy
 
 LEAST_EPISODES = 3
 """Fewer episodes have no spread to speak of."""
-ABSENT_STATES = 4096
+ABSENT_STATES = 512
 """States without a row at which two policies are compared."""
 
 
@@ -81,6 +81,8 @@ class Tabular:
         spaces = (problem.log.observation_space, problem.log.action_space)
         if not all(isinstance(space, Discrete) for space in spaces):
             return "states or actions are not discrete"
+        if not problem.discount < 1:
+            return f"a discount of {problem.discount:g} does not bound what lies outside of the log"
         return ""
 
     def prepare(self, key: PRNGKeyArray, problem: Problem, report: Report) -> Prepared:

@@ -38,7 +38,7 @@ class Outside:
     A share 1 - d_old / d_candidate of a pair's visits d, where positive, is the candidate's own.
     If the pair was never taken, this share ends the chain and is worth what the state's average row
     is worth, less or more the span. If it was taken, the chance ν of an outcome that the pair never
-    had is worth the least or the most that any reward and state of the log can bring.
+    had is worth the least or the most that an outcome of any pair is worth.
 
     Attributes:
         low: With all of it at its least.
@@ -73,12 +73,12 @@ class Outside:
         values = nominal.values()
         still = empty * (table - away).sum(axis=1) * old.imputed
         middle = still + away.sum(axis=1) * _average_row(old, values, discount)
-        worst, best = _bound_outcomes(counts, values[~empty], discount)
+        worst, best = _bound_outcomes(counts, values, discount)
         known = counts.impute(table - away)
         new = np.where(absent, 0.0, table * excess * old.novelty)
 
-        def bound(sign: float, outcome: float) -> Chain:
-            outside = sign * away.sum(axis=1) * old.span + new.sum(axis=1) * outcome
+        def bound(sign: float, outcomes: Floats) -> Chain:
+            outside = sign * away.sum(axis=1) * old.span + (new * outcomes).sum(axis=1)
             return Chain(counts, known - new, middle + outside, discount)
 
         total = max(float(visits.sum()), 1e-300)
@@ -161,12 +161,18 @@ def _average_row(old: Known, values: Floats, discount: float) -> Floats:
     return np.where(rows > 0, total / np.maximum(rows, 1.0), old.imputed)
 
 
-def _bound_outcomes(counts: Counts, values: Floats, discount: float) -> tuple[float, float]:
-    """The least and the most of r + γ V(s') over all rewards and states of the log, or its end."""
-    ends = np.zeros(int((counts.alive == 0).any()))
-    ahead = np.concatenate([values, ends])
-    # Means of pairs, with one further row of the mean: the noise of rewards is nothing new.
+def _bound_outcomes(counts: Counts, values: Floats, discount: float) -> tuple[Floats, Floats]:
+    """(S, A) the least and the most that an outcome new to each pair may be worth.
+
+    It is an outcome r + γ V(s') that some pair of the log had, and not better (not worse) than the
+    pair's own mean. Rewards are means of pairs with one further row of the log's mean: their noise
+    is nothing new.
+    """
     n = counts.visits.reshape(-1)
+    ahead = discount * counts.alive * values[counts.following]
     sums = np.bincount(counts.pairs, counts.rewards, n.size)
-    paid = ((sums + counts.rewards.mean()) / (n + 1.0))[n > 0]
-    return float(paid.min() + discount * ahead.min()), float(paid.max() + discount * ahead.max())
+    paid = (sums + counts.rewards.mean()) / (n + 1.0)
+    outcomes = paid[counts.pairs] + ahead
+    own = np.bincount(counts.pairs, counts.rewards + ahead, n.size) / np.maximum(n, 1.0)
+    own = own.reshape(counts.visits.shape)
+    return np.minimum(outcomes.min(), own), np.maximum(outcomes.max(), own)
