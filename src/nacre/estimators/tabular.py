@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from nacre.errors import InputError
 from nacre.estimators.base import Estimate, Problem, Report, abstain
 from nacre.estimators.tabular_outside import (
-    Known,
+    Observed,
     Outside,
     bound_values,
     chance_of_new_states,
@@ -33,14 +33,14 @@ class Prepared:
     """What all candidates share.
 
     Attributes:
-        known: The log and the old policy in it.
+        observed: The log and the old policy in it.
         weights: (E, B) weights of the episodes in each replicate.
         replicates: (B,) the old policy's start value in each.
         absent: States of the space that the log does not have, or some of them.
         absent_table: What the old policy does there.
     """
 
-    known: Known
+    observed: Observed
     weights: Floats
     replicates: Floats
     absent: Integers
@@ -92,7 +92,7 @@ class Tabular:
         table = ask_table(policy, counts.states)
         chain, imputed = _solve_old(counts, table, discount)
         least, most = bound_values(log, chain.values()[counts.following], discount)
-        known = Known(counts, table, chain, imputed, most - least, measure_novelty(counts))
+        observed = Observed(counts, table, chain, imputed, most - least, measure_novelty(counts))
         report(0.3)
         seed = np.asarray(jax.random.key_data(key)).reshape(-1)
         weights = np.random.default_rng(seed).exponential(size=(log.n_episodes, self.replicates))
@@ -100,7 +100,7 @@ class Tabular:
         absent = np.setdiff1d(np.arange(policy.signature.observation_size), counts.states)
         absent = absent[:: max(1, -(-len(absent) // ABSENT_STATES))]
         report(1.0)
-        return Prepared(known, weights, replicates, absent, ask_table(policy, absent))
+        return Prepared(observed, weights, replicates, absent, ask_table(policy, absent))
 
     def estimate(
         self,
@@ -111,31 +111,31 @@ class Tabular:
         report: Report,
     ) -> Estimate:
         """The gain of one candidate; the key is not used, replicates are shared by all."""
-        known = prepared.known
-        counts = known.counts
-        view = Outside.of(known, ask_table(candidate, counts.states), problem.discount)
+        observed = prepared.observed
+        counts = observed.counts
+        view = Outside.of(observed, ask_table(candidate, counts.states), problem.discount)
         apart = np.abs(ask_table(candidate, prepared.absent) - prepared.absent_table).sum(axis=1)
         # At a state that the log does not have the two can only differ where they act otherwise.
         leaving = chance_of_new_states(counts) * view.visits.sum() if len(apart) else 0.0
-        elsewhere = float(leaving * apart.mean() / 2) * known.span if len(apart) else 0.0
+        elsewhere = float(leaving * apart.mean() / 2) * observed.span if len(apart) else 0.0
         diagnostics = {
             "unseen_mass": view.unseen_mass,
             "unseen_mass_old": view.unseen_mass_old,
             "unseen_excess": view.unseen_excess,
             "least_count": _least_count(counts, view.visits),
             "replicates": float(self.replicates),
-            "span": known.span,
+            "span": observed.span,
             "new_states_penalty": elsewhere,
         }
-        why = _find_silence(known, view, problem.log.n_episodes)
+        why = _find_silence(observed, view, problem.log.n_episodes)
         if why:
             return abstain(self.name, "data", why, diagnostics)
-        old = float(counts.start @ known.chain.values())
+        old = float(counts.start @ observed.chain.values())
         low, high = (float(counts.start @ chain.values()) - old for chain in (view.low, view.high))
         spread = view.middle.replicate(prepared.weights) - prepared.replicates
         report(0.9)
-        extra, degrees = _small_counts(known, view.middle)
-        floor = _floor(known)
+        extra, degrees = _small_counts(observed, view.middle)
+        floor = _floor(observed)
         diagnostics |= {"small_count_error": float(np.sqrt(extra)), "floor": floor}
         return Estimate(
             self.name,
@@ -149,11 +149,11 @@ class Tabular:
         )
 
 
-def _find_silence(known: Known, view: Outside, episodes: int) -> str:
+def _find_silence(observed: Observed, view: Outside, episodes: int) -> str:
     """Why almost nothing can be said, if so; the gain is not looked at."""
     if episodes < LEAST_EPISODES:
         return f"{episodes} episodes have no spread: at least {LEAST_EPISODES} are needed"
-    if known.span <= 0 and view.unseen_excess > 0:
+    if observed.span <= 0 and view.unseen_excess > 0:
         return "no reward in the log differs from zero: what lies outside may pay anything"
     return ""
 
@@ -166,26 +166,26 @@ def _solve_old(counts: Counts, table: Floats, discount: float) -> tuple[Chain, f
     without = float(rows @ Chain(counts, weights, 0.0 * empty, discount).values())
     if not empty.any():
         return Chain(counts, weights, empty, discount), without
-    # The mean is linear in what such a state is worth, so it is known after two solves.
+    # The mean is linear in what such a state is worth, so two solves give it.
     slope = float(rows @ Chain(counts, weights, empty, discount).values()) - without
     imputed = without / (1.0 - slope)
     return Chain(counts, weights, empty * imputed, discount), imputed
 
 
-def _small_counts(known: Known, chain: Chain) -> tuple[float, float]:
+def _small_counts(observed: Observed, chain: Chain) -> tuple[float, float]:
     """Variance that replicates of few rows a pair do not show, and degrees of freedom.
 
     A pair taken n times is given the variance of its targets r + γ V(s') with one observation's
     weight on that of all pairs; replicates show n/(n+1) of the pair's own. Degrees of freedom are
     those of a variance of E episodes' influences with their kurtosis κ, 2 E / (κ - 1).
     """
-    counts, discount = known.counts, chain.discount
+    counts, discount = observed.counts, chain.discount
     size = counts.visits.size
     effects: Floats = np.zeros(len(counts.pairs))
     mass: Floats = np.zeros(size)
     n = np.maximum(counts.visits.reshape(-1), 1.0)
     squares: Floats = np.zeros(size)
-    for sign, each in ((1.0, chain), (-1.0, known.chain)):
+    for sign, each in ((1.0, chain), (-1.0, observed.chain)):
         target = counts.rewards + discount * counts.alive * each.values()[counts.following]
         mean = np.bincount(counts.pairs, target, size) / n
         residual = target - mean[counts.pairs]
@@ -208,11 +208,11 @@ def _small_counts(known: Known, chain: Chain) -> tuple[float, float]:
     return extra, max(1.0, 2.0 * len(by_episode) / (kurtosis - 1.0) - 1.0)
 
 
-def _floor(known: Known) -> float:
+def _floor(observed: Observed) -> float:
     """Half of the span, with the weight of one further step at each of an episode's: never zero."""
-    length = float(known.chain.occupancy().sum())
-    rows = len(known.counts.rewards)
-    return max(known.span / 2 * length / (rows + length), 1e-12)
+    length = float(observed.chain.occupancy().sum())
+    rows = len(observed.counts.rewards)
+    return max(observed.span / 2 * length / (rows + length), 1e-12)
 
 
 def _least_count(counts: Counts, visits: Floats) -> float:

@@ -11,7 +11,7 @@ from nacre.log import Log
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
+class Observed:
     """What all candidates share.
 
     Attributes:
@@ -59,7 +59,7 @@ class Outside:
     unseen_excess: float
 
     @classmethod
-    def of(cls, old: Known, table: Floats, discount: float) -> Outside:
+    def of(cls, old: Observed, table: Floats, discount: float) -> Outside:
         """See what a candidate's table (S, A) does outside of the log."""
         counts = old.counts
         absent = counts.visits == 0
@@ -74,17 +74,17 @@ class Outside:
         still = empty * (table - away).sum(axis=1) * old.imputed
         middle = still + away.sum(axis=1) * _average_row(old, values, discount)
         worst, best = _bound_outcomes(counts, values, discount)
-        known = counts.impute(table - away)
+        covered = counts.impute(table - away)
         new = np.where(absent, 0.0, table * excess * old.novelty)
 
         def bound(sign: float, outcomes: Floats) -> Chain:
             outside = sign * away.sum(axis=1) * old.span + (new * outcomes).sum(axis=1)
-            return Chain(counts, known - new, middle + outside, discount)
+            return Chain(counts, covered - new, middle + outside, discount)
 
         total = max(float(visits.sum()), 1e-300)
         return cls(
             low=bound(-1.0, worst),
-            middle=Chain(counts, known, middle, discount),
+            middle=Chain(counts, covered, middle, discount),
             high=bound(1.0, best),
             visits=visits,
             unseen_mass=float(visits[absent].sum()) / total,
@@ -152,7 +152,7 @@ def chance_of_new_states(counts: Counts) -> float:
     return float((np.sum(arrivals == 1) + 1) / (len(counts.following) + 1))
 
 
-def _average_row(old: Known, values: Floats, discount: float) -> Floats:
+def _average_row(old: Observed, values: Floats, discount: float) -> Floats:
     """(S,) mean of r + γ V(s') over the rows of each state; without rows, what is imputed."""
     counts = old.counts
     target = counts.rewards + discount * counts.alive * values[counts.following]
