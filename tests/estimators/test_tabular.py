@@ -228,7 +228,7 @@ def test_intervals_hold_on_random_worlds() -> None:
         low, high = value_range(world)
         for old in olds:
             log = world.sample_log(old, 1500, seed=seed, horizon=50)
-            others = [random_policy(seed + k, world, concentration=0.3) for k in (1000, 2000)]
+            others = [random_policy(seed + k, world, concentration=0.3) for k in (30, 60)]
             candidates = [best, 0.5 * old + 0.5 * best, *others]
             candidates += [0.8 * old + 0.2 * other for other in others]
             for table, estimate in zip(
