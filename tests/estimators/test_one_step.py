@@ -17,7 +17,7 @@ from nacre.estimators.one_step import OneStep
 from nacre.estimators.policy_ratios import PolicyRatios
 from nacre.estimators.scores import count_effective
 from nacre.inference.sensitivity import WeightedOutcomes, worst_gain
-from nacre.log import Log
+from nacre.logs import Log
 from nacre.policies.networks import MLP
 from nacre.policies.policy import MLPPolicy, Policy, Signature, TabularPolicy
 

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from nacre.errors import InputError
 from nacre.estimators.base import Estimate, Estimator, Problem, report_nothing
+from nacre.estimators.exact import optimal_policy, start_value, value_range, values
 from nacre.estimators.tabular import Tabular
 from nacre.estimators.tabular_outside import bound_values, measure_novelty
 from nacre.estimators.tabular_world import Chain, Counts
-from nacre.evaluation.exact import optimal_policy, start_value, value_range, values
-from nacre.log import Log
+from nacre.logs import Log
 from nacre.policies.policy import TabularPolicy
-from nacre.worlds.finite import FiniteWorld, random_policy, random_world
+from nacre.simulators.finite import FiniteWorld, random_policy, random_world
 
 Table = NDArray[np.float64]
 QUICK = Tabular(replicates=100)

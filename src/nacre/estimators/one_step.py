@@ -36,13 +36,7 @@ from nacre.estimators.policy_ratios import (
     is_same_point,
     read_answers,
 )
-from nacre.estimators.scores import (
-    Scores,
-    choose_limit,
-    count_effective,
-    find_spread,
-    mean_square,
-)
+from nacre.estimators.scores import Scores, choose_limit, count_effective, find_spread, mean_square
 from nacre.estimators.start_weights import weigh_starts
 from nacre.policies.policy import Policy
 

@@ -11,14 +11,14 @@ import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 from numpy.typing import NDArray
 
-from nacre.evaluation.noise import draw_uniforms
-from nacre.log import Log
+from nacre.logs import Log
 from nacre.policies.distributions import (
     ActionDistribution,
     ContinuousDistribution,
     DiscreteDistribution,
 )
 from nacre.policies.policy import Policy, ask
+from nacre.training.noise import draw_uniforms
 
 Floats = NDArray[np.float64]
 

@@ -8,7 +8,7 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from nacre.log import Log
+from nacre.logs import Log
 
 Floats = NDArray[np.float64]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nacre.estimators.tabular_world import Chain, Counts, Floats
-from nacre.log import Log
+from nacre.logs import Log
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.linalg import splu
 
-from nacre.log import Log
+from nacre.logs import Log
 from nacre.policies.distributions.interface import DiscreteDistribution
 from nacre.policies.policy import Policy, ask
 
