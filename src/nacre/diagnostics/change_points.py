@@ -66,7 +66,7 @@ def find_change(scores: Floats, n_pooled: int, seed: int) -> Change:
     columns = (scores[:, moving] - scores[:, moving].mean(axis=0)) / spread[moving]
     splits = np.unique(np.clip(np.round(SPLITS * n_units).astype(int), 1, n_units - 1))
     sums = _permuted_sums(columns, splits, np.random.default_rng(seed))
-    logs, _ = _log_p_values(sums, int(pooled), _is_spread(columns))
+    logs = _log_p_values(sums, int(pooled), _is_spread(columns))
     combined = logs.min(axis=0)
     # A rounding of the matrix product must not turn a tie into a difference.
     p_value = float(np.mean(combined <= combined[0] + 1e-4))
@@ -91,13 +91,13 @@ def _is_spread(columns: Floats) -> NDArray[np.bool_]:
     return np.asarray(effective >= min(LEAST_EFFECTIVE_UNITS, n_units / 3.0))
 
 
-def _log_p_values(sums: Floats, n_pooled: int, spread: NDArray[np.bool_]) -> tuple[Floats, int]:
+def _log_p_values(sums: Floats, n_pooled: int, spread: NDArray[np.bool_]) -> Floats:
     """(3, orders) logs of approximate p-values of the pooled, the largest and the squared sums."""
     _, n_splits, _ = sums.shape
 
     def largest(part: Floats) -> Floats:
         if part.shape[-1] == 0:
-            return np.zeros(len(part))
+            return np.full(len(part), np.inf)
         peak = np.abs(part).max(axis=(1, 2))
         return np.asarray(stats.norm.logsf(peak) + np.log(2.0 * part.shape[1] * part.shape[2]))
 
@@ -105,7 +105,7 @@ def _log_p_values(sums: Floats, n_pooled: int, spread: NDArray[np.bool_]) -> tup
     mean, variance = squares.mean(axis=0), np.maximum(squares.var(axis=0), 1e-12)
     tails = stats.gamma.logsf(squares, mean**2 / variance, scale=variance / mean)
     together = tails.min(axis=1) + np.log(n_splits)
-    return np.stack([largest(sums[..., :n_pooled]), largest(sums[..., spread]), together]), n_splits
+    return np.stack([largest(sums[..., :n_pooled]), largest(sums[..., spread]), together])
 
 
 def _locate(columns: Floats, n_pooled: int, kind: int, p_value: float) -> Change:
@@ -118,7 +118,7 @@ def _locate(columns: Floats, n_pooled: int, kind: int, p_value: float) -> Change
     if kind == 0:
         profile = np.abs(sums[:, :n_pooled]).max(axis=1)
     elif kind == 1:
-        profile = np.abs(sums[:, _is_spread(columns)]).max(axis=1)
+        profile = np.abs(sums[:, _is_spread(columns)]).max(axis=1, initial=0.0)
     else:
         profile = (sums**2).sum(axis=1)
     place = int(profile.argmax())

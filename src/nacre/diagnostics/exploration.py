@@ -225,7 +225,7 @@ def _compare_vectors(said: Any, actions: NDArray[Any], reach: Floats) -> Floats:
         # A mixture with points: it explores already.
         return np.zeros(len(actions))
     ratios = logs + np.log(reach).sum()
-    return np.nan_to_num(np.clip(ratios, -60.0, 60.0), nan=-60.0)
+    return np.asarray(np.nan_to_num(np.clip(ratios, -60.0, 60.0), nan=-60.0))
 
 
 def _find_uneven(log: Log, impossible: NDArray[np.bool_]) -> str:

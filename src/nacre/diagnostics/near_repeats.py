@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from nacre.log import Log
 
@@ -54,17 +58,32 @@ def merge_near_repeats(
         return identity
     weights = np.random.default_rng(0).uniform(0.5, 1.0, len(scale))
     order = np.lexsort(((starts / scale) @ weights, group))
-    merged = identity.copy()
-    for step in range(1, NEIGHBOURS + 1):
-        left, right = order[:-step], order[step:]
-        close = (group[left] == group[right]) & (
-            (np.abs(starts[left] - starts[right]) <= TOLERANCE * scale).all(axis=1)
-        )
-        for first, second in zip(leaders[left[close]], leaders[right[close]], strict=True):
-            if _agree(log, int(first), int(second)):
-                old, new = merged[second], merged[first]
-                merged[merged == old] = new
-    return merged
+    pairs = [
+        (first, second)
+        for step in range(1, NEIGHBOURS + 1)
+        for first, second in _find_close(starts, scale, group, order, step)
+        if _agree(log, int(leaders[first]), int(leaders[second]))
+    ]
+    if not pairs:
+        return identity
+    first, second = np.asarray(pairs).T
+    graph = coo_array((np.ones(len(pairs)), (first, second)), shape=(len(leaders), len(leaders)))
+    _, label = connected_components(graph, directed=False)
+    # Each takes the identity of the first episode that it is connected with.
+    _, head = np.unique(label, return_index=True)
+    renamed = np.arange(int(identity.max()) + 1)
+    renamed[identity[leaders]] = identity[leaders[head[label]]]
+    return np.asarray(renamed[identity])
+
+
+def _find_close(
+    starts: Floats, scale: Floats, group: Integers, order: Integers, step: int
+) -> Iterator[tuple[int, int]]:
+    """Pairs of places of one group, `step` apart in the order, with equal starts."""
+    left, right = order[:-step], order[step:]
+    near = (np.abs(starts[left] - starts[right]) <= TOLERANCE * scale).all(axis=1)
+    close = near & (group[left] == group[right])
+    return zip(left[close].tolist(), right[close].tolist(), strict=True)
 
 
 def _agree(log: Log, first: int, second: int) -> bool:

@@ -8,7 +8,7 @@ third of the level (Bonferroni).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import jax.numpy as jnp
@@ -78,6 +78,14 @@ class Drift:
             for kind in self.found
         ]
         return "; ".join(parts)
+
+    def renumber(self, episodes: NDArray[np.int64]) -> Drift:
+        """The same where the log that was tested holds these episodes of a larger one."""
+        changes = {
+            kind: replace(change, unit=int(episodes[change.unit]))
+            for kind, change in self.changes.items()
+        }
+        return replace(self, changes=changes)
 
     def as_json(self) -> dict[str, Any]:
         """Numbers for the record."""

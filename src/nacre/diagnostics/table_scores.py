@@ -82,7 +82,9 @@ def score_outcomes(
     place = np.full(len(visits), -1)
     place[used] = np.arange(len(used))
     visited = _sum_by_column(unit, n_units, place[context], np.ones(len(unit)), len(used))
-    return pooled[:, None], seen - share[largest] * visited[:, place[owner[largest]]]
+    return np.asarray(pooled[:, None], np.float64), seen - share[largest] * visited[
+        :, place[owner[largest]]
+    ]
 
 
 def _sum_by_column(
@@ -91,4 +93,5 @@ def _sum_by_column(
     """(G, columns) sums of the values whose column is not -1."""
     kept = column >= 0
     flat = unit[kept] * n_columns + column[kept]
-    return np.bincount(flat, values[kept], n_units * n_columns).reshape(n_units, n_columns)
+    sums = np.bincount(flat, values[kept], n_units * n_columns)
+    return np.asarray(sums.reshape(n_units, n_columns), np.float64)

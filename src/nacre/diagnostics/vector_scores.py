@@ -27,7 +27,7 @@ def standardise(values: Floats) -> Floats:
     spread = values.std(axis=0)
     moving = spread > 1e-6 * np.abs(values).max(axis=0, initial=1e-12)
     scaled = (values[:, moving] - values[:, moving].mean(axis=0)) / spread[moving]
-    return np.clip(scaled, -LARGEST_RESIDUAL, LARGEST_RESIDUAL)
+    return np.asarray(np.clip(scaled, -LARGEST_RESIDUAL, LARGEST_RESIDUAL))
 
 
 def one_hot(values: Integers) -> Floats:
@@ -63,7 +63,7 @@ def find_residuals(inputs: Floats, targets: Floats, seed: int) -> Floats:
     # What is left of a target that the inputs determine is rounding.
     told = spread > 1e-6 * np.maximum(np.abs(targets).max(axis=0, initial=0.0), 1e-30)
     scaled = residuals[:, told] / spread[told]
-    return np.clip(scaled, -LARGEST_RESIDUAL, LARGEST_RESIDUAL)
+    return np.asarray(np.clip(scaled, -LARGEST_RESIDUAL, LARGEST_RESIDUAL))
 
 
 def score_residuals(
