@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -60,17 +61,7 @@ def test_near_copies_are_found() -> None:
     observations = np.array(log.observations)
     observations[600:700] *= 1 + 1e-7
     observations[700:800] += 1e-3
-    changed = Log.from_arrays(
-        observations,
-        log.actions,
-        log.rewards,
-        log.terminated,
-        log.truncated,
-        log.next_observations,
-        offsets=log.offsets,
-        observation_space=log.observation_space,
-        action_space=log.action_space,
-    )
+    changed = dataclasses.replace(log, observations=observations)
     duplicates = find_duplicates(changed)
     assert duplicates.n_exact + duplicates.n_near == 5
     assert duplicates.n_near > 0
@@ -124,9 +115,7 @@ def test_mapped_logs_give_the_same(tmp_path: Path) -> None:
         name: MappedRows(store.keep(np.asarray(getattr(log, name))))
         for name in ("observations", "actions", "next_observations")
     }
-    from dataclasses import replace
-
-    twin = replace(log, **mapped)  # type: ignore[arg-type]
+    twin = dataclasses.replace(log, **mapped)  # type: ignore[arg-type]
     assert twin.is_mapped
     np.testing.assert_array_equal(find_duplicates(twin).clusters, find_duplicates(log).clusters)
 

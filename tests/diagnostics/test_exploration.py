@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import equinox as eqx
 import gymnasium
 import jax
 import jax.numpy as jnp
@@ -29,15 +30,16 @@ def sample_log(policies: list[Policy], length: int = 20, seed: int = 100) -> Log
     """One episode of each policy, at normal observations."""
     n = len(policies) * length
     states = np.random.default_rng(seed).normal(size=(n, 2)).astype(np.float32)
-    keys = jax.random.split(jax.random.key(seed), len(policies))
-    actions = np.concatenate(
-        [
-            np.asarray(policy(jnp.asarray(rows)).sample(key))
-            for policy, rows, key in zip(
-                policies, np.split(states, len(policies)), keys, strict=True
-            )
-        ]
+    # Every policy acts everywhere, at once; each episode takes its own policy's actions.
+    different = list({id(policy): policy for policy in policies}.values())
+    draws = [
+        np.asarray(draw(policy, jnp.asarray(states), jax.random.key(seed + number)))
+        for number, policy in enumerate(different)
+    ]
+    chosen = np.repeat(
+        [[p is policy for p in different].index(True) for policy in policies], length
     )
+    actions = np.stack(draws)[chosen, np.arange(n)]
     return Log.from_arrays(
         states,
         actions,
@@ -49,6 +51,11 @@ def sample_log(policies: list[Policy], length: int = 20, seed: int = 100) -> Log
         observation_space=PLANE,
         action_space=policies[0].action_space,
     )
+
+
+@eqx.filter_jit
+def draw(policy: Policy, states: jax.Array, key: jax.Array) -> jax.Array:
+    return policy(states).sample(key)
 
 
 @pytest.mark.parametrize(
