@@ -92,11 +92,11 @@ class Duplicates:
 
 def find_duplicates(log: Log) -> Duplicates:
     """Find episodes that repeat others: copies, near copies, and what cannot vary."""
-    exact, actions_alike, row_hashes = _hash_episodes(log)
+    exact, actions_alike = _hash_episodes(log)
     _, first, exact_id = np.unique(exact, return_index=True, return_inverse=True)
     chance = np.zeros(log.n_episodes, bool)
     if len(first) < log.n_episodes:
-        chance = _find_chance(log, exact_id, row_hashes)
+        chance = _find_chance(log, exact_id, _hash_rows(log))
     # Episodes that agree by chance are told apart by their own number.
     identity = np.where(chance, len(first) + np.arange(log.n_episodes), exact_id)
     n_exact = int(log.n_episodes - len(np.unique(identity)))
@@ -134,26 +134,36 @@ def split_by_cluster(clusters: Integers, share: float, *, seed: int) -> tuple[In
     return np.flatnonzero(chosen[index]), np.flatnonzero(~chosen[index])
 
 
-def _hash_episodes(log: Log) -> tuple[Hashes, Hashes, Hashes]:
-    """(E,) of all rows; (E,) of actions, rewards and ends; (4, N) of s, (s, a), r, s' and end."""
+def _hash_episodes(log: Log) -> tuple[Hashes, Hashes]:
+    """(E,) hashes of all rows of each episode, and of its actions, rewards and ends only."""
     whole, alike = np.zeros(log.n_episodes, np.uint64), np.zeros(log.n_episodes, np.uint64)
-    parts = np.zeros((4, len(log)), np.uint64)
     for episodes, rows, offsets in iterate_episodes(log):
         time = np.arange(offsets[-1]) - np.repeat(offsets[:-1], np.diff(offsets))
+        place = mix(time.astype(np.uint64) + np.uint64(7))
+        done = mix(
+            hash_values(np.asarray(log.actions[rows]), 2)
+            + hash_values(log.rewards[rows], 3)
+            + hash_values(log.terminated[rows], 4)
+            + place
+        )
+        state = hash_values(np.asarray(log.observations[rows]), 1)
+        whole[episodes] = np.add.reduceat(mix(done ^ mix(state + place)), offsets[:-1])
+        alike[episodes] = np.add.reduceat(done, offsets[:-1])
+    return whole, alike
+
+
+def _hash_rows(log: Log) -> Hashes:
+    """(4, N) hashes of the state, of state and action, of the reward, of successor and end."""
+    parts = np.zeros((4, len(log)), np.uint64)
+    for _, rows, _ in iterate_episodes(log):
         state = hash_values(np.asarray(log.observations[rows]), 1)
         action = hash_values(np.asarray(log.actions[rows]), 2)
-        reward = hash_values(log.rewards[rows], 3)
-        ended = hash_values(log.terminated[rows], 4)
-        follows = np.where(
-            log.terminated[rows], 0, hash_values(np.asarray(log.next_observations[rows]), 1)
-        )
-        parts[:, rows] = state, mix(state + action), reward, mix(follows + ended)
-        place = mix(time.astype(np.uint64) + np.uint64(7))
-        done = mix(action + reward + ended + place)
-        starts = offsets[:-1]
-        whole[episodes] = np.add.reduceat(mix(done ^ mix(state + place)), starts)
-        alike[episodes] = np.add.reduceat(done, starts)
-    return whole, alike, parts
+        ended = log.terminated[rows]
+        follows = hash_values(np.asarray(log.next_observations[rows]), 1)
+        # After the end of an episode no state follows, whatever the log holds there.
+        follows = np.where(ended, np.uint64(0), follows) + hash_values(ended, 4)
+        parts[:, rows] = state, mix(state + action), hash_values(log.rewards[rows], 3), mix(follows)
+    return parts
 
 
 def iterate_episodes(log: Log) -> Iterator[tuple[slice, slice, Integers]]:

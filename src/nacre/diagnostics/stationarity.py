@@ -34,7 +34,7 @@ MEANINGS = {
     "policy": "the actions taken in the same states",
 }
 LEVEL = 0.01
-MOST_ROWS = 40_000
+MOST_ROWS = 20_000
 """Rows of vectors that are looked at; tables are counted whole."""
 
 

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-MOST_FEATURES = 160
+MOST_FEATURES = 100
 ROWS_A_FEATURE = 20
 RIDGE = 1e-4
-MOST_COLUMNS = 240
+MOST_COLUMNS = 160
 LARGEST_RESIDUAL = 5.0
 """In standard deviations; one collision of a robot must not outweigh a hundred steps."""
 MOST_CATEGORIES = 64
