@@ -11,11 +11,11 @@ from gymnasium.spaces import Discrete
 
 from nacre.diagnostics.duplicates import find_duplicates, split_by_cluster
 from nacre.errors import InputError
-from nacre.log import Log
-from nacre.log.stores import MappedStore
-from nacre.log.views import MappedRows
-from nacre.worlds.finite import FiniteWorld, random_policy, random_world
-from nacre.worlds.linear import LinearPolicy, double_integrator
+from nacre.logs import Log
+from nacre.logs.storage.stores import MappedStore
+from nacre.logs.storage.views import MappedRows
+from nacre.simulators.finite import FiniteWorld, random_policy, random_world
+from nacre.simulators.linear import LinearPolicy, double_integrator
 
 
 def sample_vectors(n_episodes: int = 30, seed: int = 100) -> Log:

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from nacre.diagnostics.exploration import estimate_epsilon, find_exploration
+from nacre.diagnostics.on_policy import examine_behaviour
 from nacre.errors import InputError
-from nacre.evaluation.behaviour import examine_behaviour
-from nacre.log import Log
+from nacre.logs import Log
 from nacre.policies.exploring import add_exploration
 from nacre.policies.policy import MLPPolicy, Policy, Signature
 

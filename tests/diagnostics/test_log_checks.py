@@ -9,9 +9,9 @@ import pytest
 
 from nacre.diagnostics.log_checks import LogCheckConfig, check_log
 from nacre.errors import InputError
-from nacre.log import Log
+from nacre.logs import Log
 from nacre.policies.policy import TabularPolicy
-from nacre.worlds.finite import FiniteWorld, Table, random_policy, random_world
+from nacre.simulators.finite import FiniteWorld, Table, random_policy, random_world
 
 WORLD = random_world(100, 6, 3)
 TABLE = random_policy(100, WORLD)

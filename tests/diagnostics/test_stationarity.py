@@ -11,9 +11,9 @@ from gymnasium.spaces import Box, Discrete
 from nacre.diagnostics.change_points import find_change
 from nacre.diagnostics.stationarity import KINDS, find_drift
 from nacre.errors import InputError
-from nacre.log import Log
-from nacre.worlds.finite import FiniteWorld, Table, random_policy, random_world
-from nacre.worlds.linear import LinearPolicy, double_integrator
+from nacre.logs import Log
+from nacre.simulators.finite import FiniteWorld, Table, random_policy, random_world
+from nacre.simulators.linear import LinearPolicy, double_integrator
 
 ROWS = 3000
 STEADY = LinearPolicy(np.array([[-0.5, -0.8]]), np.array([0.5]))

@@ -24,7 +24,7 @@ from scipy import stats
 
 from nacre.diagnostics.near_repeats import merge_near_repeats
 from nacre.errors import InputError
-from nacre.log import Log
+from nacre.logs import Log
 
 Integers = NDArray[np.int64]
 Hashes = NDArray[np.uint64]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import optimize, stats
 
 from nacre.errors import InputError
-from nacre.log import Log
+from nacre.logs import Log
 from nacre.policies.distributions import Deterministic
 from nacre.policies.distributions.interface import DiscreteDistribution
 from nacre.policies.exploring import add_exploration

@@ -9,10 +9,10 @@ import numpy as np
 
 from nacre.diagnostics.duplicates import Duplicates, find_duplicates
 from nacre.diagnostics.exploration import Exploration, find_exploration
+from nacre.diagnostics.on_policy import Behaviour, examine_behaviour
 from nacre.diagnostics.stationarity import LEVEL, Drift, find_drift
 from nacre.errors import InputError
-from nacre.evaluation.behaviour import Behaviour, examine_behaviour
-from nacre.log import Log
+from nacre.logs import Log
 from nacre.policies.policy import Policy
 
 LEAST_EPISODES = 10

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from nacre.log import Log
+from nacre.logs import Log
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -21,7 +21,7 @@ from nacre.diagnostics.table_scores import score_numbers, score_outcomes
 from nacre.diagnostics.units import LEAST_UNITS, Units, find_units
 from nacre.diagnostics.vector_scores import find_residuals, one_hot, score_residuals, standardise
 from nacre.errors import InputError
-from nacre.log import Log
+from nacre.logs import Log
 from nacre.policies.distributions.interface import DiscreteDistribution
 from nacre.policies.policy import Policy, ask
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from nacre.log import Log
+from nacre.logs import Log
 
 MOST_UNITS = 200
 LEAST_UNITS = 20
