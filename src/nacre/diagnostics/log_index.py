@@ -24,7 +24,7 @@ NEIGHBOURS = 5
 """Rows around a query whose steps are averaged, and whose distance is the local scale."""
 QUANTILE = 0.99
 """Share of one half's rows that count as inside of the other half."""
-SMALLEST_SAMPLE, LARGEST_SAMPLE, COORDINATES = 4_000, 12_000, 60_000
+SMALLEST_SAMPLE, LARGEST_SAMPLE, COORDINATES = 3_000, 12_000, 60_000
 """Rows of a half: as many as make up that many coordinates, within these bounds."""
 
 

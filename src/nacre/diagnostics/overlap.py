@@ -24,7 +24,7 @@ from nacre.diagnostics.log_index import Floats, LogIndex
 from nacre.log import Log
 from nacre.policies.policy import Policy, ask
 
-N_WALKERS = 256
+N_WALKERS = 128
 MOST_STEPS = 200
 LEAST_WEIGHT = 1e-3
 """A walker of which less than this is left inside walks no further."""
