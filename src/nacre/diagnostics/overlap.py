@@ -1,0 +1,250 @@
+"""How much of what a candidate does lies outside of the log, and what that may be worth.
+
+Walkers start where the next episode starts. Each acts by the policy and then moves as the log moved
+from the nearest states with the nearest actions. What follows once a walker has left the log is
+unknown, so that leaving counts from then on: `outside` is E[γ^τ], τ the step at which it leaves.
+No model is fitted. The old policy walks with the same noise: it shows how far even the policy that
+made the log leaves what such walks can follow, and only the excess counts.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+from numpy.typing import NDArray
+
+from nacre.diagnostics.log_index import Floats, LogIndex
+from nacre.log import Log
+from nacre.policies.policy import Policy, ask
+
+N_WALKERS = 128
+MOST_STEPS = 200
+LEAST_WEIGHT = 1e-3
+"""A walker of which less than this is left inside walks no further."""
+MOST_MISSING = 3
+MOST_COMPARED = 500
+EXTREMES = (0.005, 0.995)
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A typical state and action that the log does not hold.
+
+    Args:
+        state: The state's coordinates, or its number.
+        action: The action's coordinates, or its number.
+        share: Share of what lies outside that is like it.
+    """
+
+    state: tuple[float, ...] | int
+    action: tuple[float, ...] | int
+    share: float
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """How far a candidate leaves the log, relative to the old policy.
+
+    Args:
+        outside: E[γ^τ] of the candidate: the discounted share that has left the log.
+        outside_old: The same of the old policy.
+        standard_error: Of their difference, over walkers.
+        excess: 1 - (1 - outside) / (1 - outside_old), at least 0: of what the old policy's walks
+            can follow, the share that the candidate leaves.
+        value_range: Range of discounted returns-to-go, with 0 in it.
+        penalty: excess · value_range; infinite where the log's outcomes are all alike.
+        saw_ends: Whether any episode of the log ended by itself.
+        missing: The most typical states and actions that are missing, the most frequent first.
+    """
+
+    outside: float
+    outside_old: float
+    standard_error: float
+    excess: float
+    value_range: float
+    penalty: float
+    saw_ends: bool
+    missing: tuple[Missing, ...] = ()
+
+    @property
+    def note(self) -> str:
+        """One sentence on what protects where the log has shown no failure, or nothing at all."""
+        if self.value_range == 0.0:
+            return (
+                "All outcomes in the log are zero: it cannot tell what leaving it is worth, so "
+                "that no candidate that leaves it can be proven."
+            )
+        if not self.saw_ends:
+            return (
+                "No episode of the log ended by itself: what a failure costs is not in it. Leaving "
+                "the log is charged with all that the log has ever earned."
+            )
+        return ""
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain numbers for a record; null for an infinite penalty."""
+        return {
+            "outside": self.outside,
+            "outside_old": self.outside_old,
+            "standard_error": self.standard_error,
+            "excess": self.excess,
+            "value_range": self.value_range,
+            "penalty": self.penalty if math.isfinite(self.penalty) else None,
+            "saw_ends": self.saw_ends,
+            "note": self.note,
+            "missing": [
+                {"state": case.state, "action": case.action, "share": case.share}
+                for case in self.missing
+            ],
+        }
+
+
+def measure_overlap(
+    key: PRNGKeyArray,
+    log: Log,
+    old_policy: Policy,
+    candidate: Policy,
+    start: NDArray[Any],
+    discount: float,
+) -> Overlap:
+    """How much of a candidate lies outside of a log, and what that may be worth.
+
+    Args:
+        key: Everything random follows from it.
+        log: Episodes of the old policy.
+        old_policy: The policy that made the log.
+        candidate: The policy in question.
+        start: (N, …) states that the next episode starts from.
+        discount: γ.
+    """
+    seed = np.asarray(jax.random.key_data(key)).ravel().tolist()
+    index = LogIndex(log, np.random.default_rng(seed))
+    horizon = min(int(log.episode_lengths.max()), MOST_STEPS)
+    walks = [
+        _walk(index, log, policy, np.asarray(start), discount, horizon, np.random.default_rng(seed))
+        for policy in (old_policy, candidate)
+    ]
+    old, new = (float(walk.left.mean()) for walk in walks)
+    # Where even the old policy's walks leave at once there is nothing to compare with.
+    excess = float(np.clip((new - old) / max(1.0 - old, 0.05), 0.0, 1.0))
+    span = measure_value_range(log, discount)
+    differences = walks[1].left - walks[0].left
+    return Overlap(
+        outside=new,
+        outside_old=old,
+        standard_error=float(differences.std(ddof=1) / math.sqrt(N_WALKERS)),
+        excess=excess,
+        value_range=span,
+        penalty=excess * span if span > 0 else (math.inf if excess > 0 else 0.0),
+        saw_ends=bool(np.any(log.terminated)),
+        missing=_summarise(index, walks[1]) if excess > 0 else (),
+    )
+
+
+def measure_value_range(log: Log, discount: float) -> float:
+    """Range of discounted returns-to-go: between their 0.5 % and 99.5 % quantiles, and 0.
+
+    Zero belongs to it because nothing is earned after an end, whether or not the log has seen one.
+    A truncated episode stops being watched but goes on: what its first half earned is taken to go
+    on at the same rate, G / (1 - γ^(steps left)).
+    """
+    to_go = log.returns_to_go(discount)
+    lengths = log.episode_lengths
+    left = np.repeat(log.offsets[1:], lengths) - np.arange(len(log))
+    truncated = np.repeat(~log.terminated[log.offsets[1:] - 1], lengths)
+    if discount < 1.0:
+        to_go = np.where(truncated, to_go / (1.0 - discount**left), to_go)
+    kept = to_go[~truncated | (2 * left > np.repeat(lengths, lengths))]
+    lowest, highest = np.quantile(kept, EXTREMES)
+    return float(max(highest, 0.0) - min(lowest, 0.0))
+
+
+class _Walk(NamedTuple):
+    """γ^τ of each walker, and the states and actions where some of it left, with how much."""
+
+    left: Floats
+    states: NDArray[Any]
+    actions: NDArray[Any]
+    weights: Floats
+
+
+def _walk(
+    index: LogIndex,
+    log: Log,
+    policy: Policy,
+    start: NDArray[Any],
+    discount: float,
+    horizon: int,
+    rng: np.random.Generator,
+) -> _Walk:
+    """Walkers that start at drawn starts; both policies' see the same draws."""
+    states = start[rng.integers(0, len(start), N_WALKERS)]
+    noise_size = ask(policy, jnp.asarray(states)).noise_size
+    inside, left = np.ones(N_WALKERS), np.zeros(N_WALKERS)
+    events: list[tuple[NDArray[Any], NDArray[Any], Floats]] = []
+    for step in range(horizon):
+        # A generator for each step: policies that need more noise do not shift the others' draws.
+        draws = np.random.default_rng([int(rng.integers(2**31)), step])
+        picks = draws.random(N_WALKERS)
+        noise = jnp.asarray(draws.random((N_WALKERS, noise_size)), jnp.float32)
+        actions = np.asarray(_act(policy, jnp.asarray(states), noise))
+        here = np.flatnonzero(inside > LEAST_WEIGHT)
+        if not len(here):
+            break
+        outside, rows = index.look_up(step % 2, states[here], actions[here], picks[here])
+        weights = discount**step * inside[here] * outside
+        left[here] += weights
+        noted = weights > 0
+        events.append((states[here][noted], actions[here][noted], weights[noted]))
+        inside[here] *= (1.0 - outside) * (1.0 - log.terminated[rows].mean(axis=1))
+        states = states.copy()
+        states[here] = _follow(index, log, states[here], rows)
+    return _Walk(left, *(np.concatenate(column) for column in zip(*events, strict=True)))
+
+
+@eqx.filter_jit
+def _act(policy: Policy, states: Array, noise: Float[Array, "rows noise"]) -> Array:
+    actions = policy(states).transform(noise)
+    if policy.signature.discrete_actions:
+        return actions
+    low, high = policy.signature.action_limits
+    return jnp.clip(actions, jnp.asarray(low), jnp.asarray(high))
+
+
+def _follow(index: LogIndex, log: Log, states: NDArray[Any], rows: NDArray[Any]) -> NDArray[Any]:
+    """The log's own step: to its next state, or for vectors by its mean difference."""
+    if index.discrete_states:
+        return np.asarray(log.next_observations[rows[:, 0]])
+    moved = np.asarray(log.next_observations[rows]) - np.asarray(log.observations[rows])
+    ahead = np.clip(states + moved.mean(axis=1), index.lowest, index.highest)
+    return np.asarray(ahead, states.dtype)
+
+
+def _summarise(index: LogIndex, walk: _Walk) -> tuple[Missing, ...]:
+    """Those with the most like them: within one standard deviation, and the same action."""
+    heaviest = np.argsort(-walk.weights, kind="stable")[:MOST_COMPARED]
+    states, actions = walk.states[heaviest], walk.actions[heaviest]
+    weights, total = walk.weights[heaviest].copy(), float(walk.weights.sum())
+    groups, vectors = index.describe(states, actions)
+    apart = np.linalg.norm(vectors[:, None] - vectors[None], axis=-1)
+    alike = (groups[:, None] == groups[None]) & (apart <= 1.0)
+    cases: list[Missing] = []
+    while len(cases) < MOST_MISSING and weights.sum() > 0.05 * total:
+        mass = alike @ weights
+        centre = int(np.argmax(mass))
+        cases.append(
+            Missing(_plain(states[centre]), _plain(actions[centre]), float(mass[centre] / total))
+        )
+        weights[alike[centre]] = 0.0
+    return tuple(cases)
+
+
+def _plain(value: Any) -> tuple[float, ...] | int:
+    return int(value) if np.ndim(value) == 0 else tuple(float(part) for part in value)
