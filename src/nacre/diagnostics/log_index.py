@@ -15,7 +15,7 @@ from gymnasium.spaces import Discrete
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from nacre.log import Log
+from nacre.logs import Log
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]

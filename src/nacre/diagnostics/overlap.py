@@ -21,7 +21,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from numpy.typing import NDArray
 
 from nacre.diagnostics.log_index import Floats, LogIndex
-from nacre.log import Log
+from nacre.logs import Log
 from nacre.policies.policy import Policy, ask
 
 N_WALKERS = 128

@@ -20,7 +20,7 @@ from gymnasium.spaces import Discrete
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from nacre.errors import InputError
-from nacre.log import Log
+from nacre.logs import Log
 from nacre.policies.networks import draw_weights
 from nacre.policies.policy import Scaling
 

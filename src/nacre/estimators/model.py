@@ -22,7 +22,7 @@ from nacre.diagnostics.overlap import measure_value_range
 from nacre.errors import InputError
 from nacre.estimators.base import Estimate, Problem, Report, abstain
 from nacre.estimators.dynamics import Dynamics, DynamicsConfig, fit_dynamics
-from nacre.log import Log
+from nacre.logs import Log
 from nacre.policies.blackbox import BlackBox
 from nacre.policies.policy import Policy
 
