@@ -45,8 +45,8 @@ def build_advice(
     circumstances = Circumstances(
         config.confidence,
         results["split"].test.n_episodes,
-        checks.forbidden,
-        checks.remedy,
+        checks.reason,
+        " ".join(checks.problems),
         config.look,
         config.looks,
     )
@@ -74,7 +74,7 @@ def build_advice(
         basis=decision.basis,
         candidates=tuple(entries),
         log_checks=checks.as_json(),
-        forbidden=checks.forbidden,
+        forbidden=checks.reason,
         notes=_remark(setting, checks),
         rule=config.rule.name,
         confidence_level=config.confidence,
@@ -144,14 +144,14 @@ def _enter(
 def _value_old(setting: Setting, results: Mapping[str, Any], *, given_start: bool) -> Value:
     """The old policy's value: from its own returns, or as an estimator says for another start."""
     config, checks = setting.config, results["log checks"]
-    if given_start or not checks.on_policy:
+    if given_start or not checks.behaviour.on_policy:
         for estimator in config.estimators:
             estimate = results[f"estimate {estimator.name} 0"]
             known = estimate.diagnostics.get("old_value", math.nan)
             if math.isfinite(known):
                 return Value(mean=known, low=None, high=None, method=estimator.name)
         return Value(mean=None, low=None, high=None, method="not known")
-    own = np.flatnonzero(checks.own)
+    own = np.flatnonzero(checks.behaviour.own)
     log = setting.log if len(own) == setting.log.n_episodes else setting.log.select(own)
     found = value_from_returns(
         log, config.discount, confidence=2 * config.confidence - 1, seed=setting.seed

@@ -82,8 +82,8 @@ def plan_tasks(setting: Setting, candidates: Sequence[Candidate] = ()) -> list[T
     """The graph of one advice; finalists have places, of which some may stay empty."""
     config, split = setting.config, {"split": "split"}
     graph = [
-        Task("split", partial(tasks.split_log, setting), work=0.1),
         Task("log checks", partial(tasks.check_log, setting), work=0.5),
+        Task("split", partial(tasks.split_log, setting), {"checks": "log checks"}, work=0.1),
     ]
     for estimator in config.estimators:
         run = partial(tasks.prepare_estimator, setting, estimator)
@@ -97,9 +97,7 @@ def plan_tasks(setting: Setting, candidates: Sequence[Candidate] = ()) -> list[T
     graph.append(Task("finalists", choose, {**split, **learned}, work=0.1))
     places = min(MOST_FINALISTS, len(candidates) + len(config.learners)) or 1
     chosen = {**split, "finalists": "finalists"}
-    graph.append(
-        Task("costs", partial(tasks.charge_finalists, setting), {"finalists": "finalists"}, 0.3)
-    )
+    graph.append(Task("costs", partial(tasks.charge_finalists, setting), chosen, work=0.3))
     for place in range(places):
         run = partial(tasks.find_overlap, setting, place)
         graph.append(Task(f"overlap {place}", run, chosen, work=0.3))

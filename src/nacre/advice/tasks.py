@@ -50,20 +50,30 @@ class Setting:
 
 @dataclass(frozen=True)
 class Split:
-    """The episodes to learn from and those to test on."""
+    """The episodes to learn from, those to test on, and the policy that made both.
+
+    Args:
+        learning: Nothing is tested on these.
+        test: Nothing is learned from these.
+        old_policy: The policy in force, with the exploration that the log shows on top of it.
+    """
 
     learning: Log
     test: Log
-
-
-def split_log(setting: Setting, *, report: Any) -> Split:
-    """Whole episodes, once."""
-    return Split(*setting.log.split(setting.config.learning_share, seed=setting.seed))
+    old_policy: Policy
 
 
 def check_log(setting: Setting, *, report: Any) -> LogChecks:
     """Whether the log is what it is taken for."""
-    return log_checks.check_log(setting.log, setting.old_policy)
+    return log_checks.check_log(setting.log, setting.old_policy, seed=setting.seed)
+
+
+def split_log(setting: Setting, *, checks: LogChecks, report: Any) -> Split:
+    """Whole episodes, once; repeated ones count once, so that none lands in both parts."""
+    keep = checks.duplicates.keep
+    log = setting.log if len(keep) == setting.log.n_episodes else setting.log.select(keep)
+    parts = log.split(setting.config.learning_share, seed=setting.seed)
+    return Split(*parts, checks.old_policy)
 
 
 def find_overlap(
@@ -80,7 +90,7 @@ def find_overlap(
     return measure_overlap(
         setting.key(f"overlap {finalists[number].name}"),
         split.test,
-        setting.old_policy,
+        split.old_policy,
         finalists[number].policy,
         setting.start,
         setting.config.discount,
@@ -93,7 +103,7 @@ def learn_candidates(
     """What one learner proposes."""
     problem = LearningProblem(
         split.learning,
-        setting.old_policy,
+        split.old_policy,
         setting.cost,
         setting.start,
         setting.config.discount,
@@ -112,10 +122,10 @@ def choose_finalists(
     """
     candidates = [*given, *(one for some in learned.values() for one in some)]
     if not candidates:
-        return (Candidate("unchanged", setting.old_policy, "nothing else was found"),)
+        return (Candidate("unchanged", split.old_policy, "nothing else was found"),)
     if len(candidates) <= MOST_FINALISTS:
         return tuple(candidates)
-    problem = _pose(setting, split.learning)
+    problem = _pose(setting, split, split.learning)
     estimator = next(one for one in setting.config.estimators if not one.applies(problem))
     prepared = estimator.prepare(setting.key("rank"), problem, lambda share: None)
     scores = []
@@ -128,7 +138,7 @@ def choose_finalists(
             lambda share: None,
         )
         cost = setting.cost.evaluate(
-            setting.old_policy, candidate.policy, split.learning, seed=setting.seed
+            split.old_policy, candidate.policy, split.learning, seed=setting.seed
         )
         scores.append(find_centre([estimate]) - estimate.overlap_penalty - cost.total)
         report(_count("ranking candidates", number, len(candidates)))
@@ -141,7 +151,7 @@ def prepare_estimator(
     setting: Setting, estimator: Estimator, *, split: Split, report: Callable[[Tick], None]
 ) -> Any:
     """What an estimator does once for all finalists; None where it does not apply."""
-    problem = _pose(setting, split.test)
+    problem = _pose(setting, split, split.test)
     if estimator.applies(problem):
         return None
     name = f"{estimator.name}: old policy"
@@ -161,7 +171,7 @@ def estimate_gain(
     """What one estimator says of one finalist; None if there are fewer finalists."""
     if number >= len(finalists):
         return None
-    problem = _pose(setting, split.test)
+    problem = _pose(setting, split, split.test)
     reason = estimator.applies(problem)
     if reason:
         return abstain(estimator.name, "data", reason)
@@ -185,12 +195,12 @@ class Charge:
 
 
 def charge_finalists(
-    setting: Setting, *, finalists: tuple[Candidate, ...], report: Any
+    setting: Setting, *, split: Split, finalists: tuple[Candidate, ...], report: Any
 ) -> tuple[Charge, ...]:
     """The cost of each finalist, by the whole log: costs need no held-out part."""
     found = []
     for candidate in finalists:
-        policies = setting.old_policy, candidate.policy
+        policies = split.old_policy, candidate.policy
         breakdown = setting.cost.evaluate(*policies, setting.log, seed=setting.seed)
         price = find_price(
             setting.cost,
@@ -211,8 +221,8 @@ def charge_overlap(estimate: Estimate, estimator: Estimator, penalty: float) -> 
     return dataclasses.replace(estimate, overlap_penalty=estimate.overlap_penalty + penalty)
 
 
-def _pose(setting: Setting, log: Log) -> Problem:
-    return Problem(log, setting.old_policy, setting.start, setting.config.discount)
+def _pose(setting: Setting, split: Split, log: Log) -> Problem:
+    return Problem(log, split.old_policy, setting.start, setting.config.discount)
 
 
 def _as_share(report: Callable[[Tick], None], name: str) -> Callable[[float], None]:

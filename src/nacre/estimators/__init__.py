@@ -7,6 +7,8 @@ ESTIMATORS: Registry[type[Estimator]] = Registry(
     "nacre.estimators",
     "estimator",
     {
+        "tabular": "nacre.estimators.tabular:Tabular",
+        "one_step": "nacre.estimators.one_step:OneStep",
         "fitted_q": "nacre.estimators.fitted_q:FittedQ",
         "doubly_robust": "nacre.estimators.doubly_robust:DoublyRobust",
     },

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
+import gymnasium
 import numpy as np
 from jaxtyping import PRNGKeyArray
 from numpy.typing import NDArray
@@ -83,6 +84,15 @@ def abstain(
         reason=reason,
         diagnostics=diagnostics or {},
     )
+
+
+def find_exact_kind(problem: Problem) -> str:
+    """Why critics need not be fitted to such a log, or nothing."""
+    if isinstance(problem.log.observation_space, gymnasium.spaces.Discrete):
+        return "discrete states are solved exactly"
+    if problem.log.episode_lengths.max() == 1:
+        return "episodes of one step are estimated directly"
+    return "" if problem.log.n_episodes >= 2 else "one episode cannot be resampled"
 
 
 @runtime_checkable

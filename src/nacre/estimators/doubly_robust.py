@@ -9,7 +9,7 @@ import jax
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
-from nacre.estimators.base import Basis, Estimate, Problem, Report, abstain
+from nacre.estimators.base import Basis, Estimate, Problem, Report, abstain, find_exact_kind
 from nacre.estimators.weighting import Weighted, Weights, find_weights, weigh_episodes
 from nacre.logs import Log
 from nacre.policies.policy import Policy
@@ -74,8 +74,9 @@ class DoublyRobust:
 
     def applies(self, problem: Problem) -> str:
         """To logs with episodes for two folds that begin where the next one does."""
-        if problem.log.n_episodes < 4:
-            return "too few episodes for two folds"
+        reason = find_exact_kind(problem)
+        if reason or problem.log.n_episodes < 4:
+            return reason or "too few episodes for two folds"
         if not starts_alike(problem.start, problem.log.starts):
             return "weighted episodes begin at the log's own starts, not at the given one"
         return ""

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 from numpy.typing import NDArray
 
-from nacre.estimators.base import Basis, Estimate, Problem, Report, abstain
+from nacre.estimators.base import Basis, Estimate, Problem, Report, abstain, find_exact_kind
 from nacre.policies.policy import Policy
 from nacre.training.backup import CriticConfig
 from nacre.training.evaluation_config import EvaluationConfig
@@ -82,8 +82,8 @@ class FittedQ:
     basis: Basis = "model"
 
     def applies(self, problem: Problem) -> str:
-        """To every log that has episodes to resample."""
-        return "" if problem.log.n_episodes >= 2 else "one episode cannot be resampled"
+        """To vector states and episodes of several steps: others have exact estimators."""
+        return find_exact_kind(problem)
 
     def prepare(self, key: PRNGKeyArray, problem: Problem, report: Report) -> Fitted:
         """Fit the old policy's critics."""

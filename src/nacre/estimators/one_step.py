@@ -126,6 +126,11 @@ class OneStep:
         """What it is called in records and on the page."""
         return "one_step"
 
+    @property
+    def extrapolates(self) -> bool:
+        """It bounds what lies outside of the log itself."""
+        return False
+
     def applies(self, problem: Problem) -> str:
         """Why it has nothing to say about such a log at all, or nothing."""
         log = problem.log

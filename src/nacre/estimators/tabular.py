@@ -76,6 +76,11 @@ class Tabular:
         """What it is called in records and on the page."""
         return "tabular"
 
+    @property
+    def extrapolates(self) -> bool:
+        """It bounds what lies outside of the log itself."""
+        return False
+
     def applies(self, problem: Problem) -> str:
         """Why it has nothing to say about such a log at all, or nothing."""
         spaces = (problem.log.observation_space, problem.log.action_space)
