@@ -69,7 +69,7 @@ class Counts:
             start=starts / starts.sum(),
             pairs=pairs.astype(np.int64),
             following=following.astype(np.int64),
-            alive=1.0 - ended,
+            alive=(1 - ended).astype(np.float64),
             rewards=log.rewards.astype(np.float64),
             episodes=log.episode_ids,
             cells=np.unique(code, return_inverse=True)[1].reshape(-1),
@@ -113,7 +113,8 @@ class Counts:
         total = self.visits.sum(axis=1, keepdims=True)
         shares = np.divide(self.visits, total, out=np.zeros_like(self.visits), where=total > 0)
         absent = np.where(taken, 0.0, table).sum(axis=1, keepdims=True)
-        return np.where(taken, table, 0.0) + absent * shares
+        spread: Floats = np.where(taken, table, 0.0) + absent * shares
+        return spread
 
 
 def ask_table(policy: Policy, states: Integers) -> Floats:
