@@ -126,7 +126,11 @@ def choose_finalists(
     if len(candidates) <= MOST_FINALISTS:
         return tuple(candidates)
     problem = _pose(setting, split, split.learning)
-    estimator = next(one for one in setting.config.estimators if not one.applies(problem))
+    usable = [one for one in setting.config.estimators if not one.applies(problem)]
+    if not usable:
+        # Nobody can tell them apart: those of the user first, then in the order of the learners.
+        return tuple(candidates[:MOST_FINALISTS])
+    estimator = usable[0]
     prepared = estimator.prepare(setting.key("rank"), problem, lambda share: None)
     scores = []
     for number, candidate in enumerate(candidates):
