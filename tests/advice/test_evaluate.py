@@ -10,27 +10,25 @@ import numpy as np
 import pytest
 
 from nacre import examples
-from nacre.advice.config import suggest_config
 from nacre.advice.evaluate import Question, Valuation, value_policy
 from nacre.errors import InputError
 from nacre.training.fitted_evaluation import EvaluationConfig
 from nacre.training.progress import Tick
 from nacre.training.returns import value_from_returns
+from tests.support.advice import make_quick_evaluation
 
 DISCOUNT = 0.9
 
 
 def few() -> EvaluationConfig:
-    """Judges with a few updates: their figures mean little, their way is the same."""
-    judges = suggest_config(examples.load().log, DISCOUNT).judges
-    critics = dataclasses.replace(judges.critics, hidden=(8,), n_critics=3, batch_size=16)
-    few = {"epochs": 1, "steps_per_epoch": 4, "prefit_steps": 4, "n_actions": 64}
-    return dataclasses.replace(judges, critics=critics, **few)
+    """Critics with a few updates: their figures mean little, their way is the same."""
+    return make_quick_evaluation(epochs=1)
 
 
 @functools.cache
 def compare() -> tuple[Valuation, list[Tick]]:
-    example, heard = examples.load(), []
+    example = examples.load()
+    heard: list[Tick] = []
     question = Question(DISCOUNT, judges=few(), seed=2)
     found = value_policy(
         example.log,
@@ -68,9 +66,13 @@ def test_another_policy_is_worth_what_critics_say_and_the_difference_is_paired()
     assert "not made by this policy" in found.notes[0]
     assert found.old is not None
     assert found.difference is not None
-    gap = found.fitted.mean - found.old.mean
-    assert found.difference.mean == pytest.approx(gap, abs=1e-5)
-    assert found.difference.low < found.difference.mean < found.difference.high
+    assert found.fitted.mean is not None
+    assert found.old.mean is not None
+    gap, paired = found.fitted.mean - found.old.mean, found.difference
+    assert paired.mean == pytest.approx(gap, abs=1e-5)
+    assert paired.low is not None
+    assert paired.high is not None
+    assert paired.low < gap < paired.high
     assert [tick.stage for tick in heard] == ["judging the policy", "judging the old policy"]
     assert found.record["seed"] == 2
     assert found.record["policy"] != found.record["old_policy"]

@@ -299,6 +299,24 @@ def test_repeated_episodes_count_once() -> None:
     assert not any(note.startswith("Repeated episodes") for note in once.record.notes)
 
 
+def test_where_all_episodes_are_alike_nothing_can_be_told() -> None:
+    """A policy without noise in a world without noise: one episode, many times."""
+    fixed = np.array([[0.0, 1.0], [1.0, 0.0]])
+    advice = advise(
+        sample_rooms(fixed),
+        make_policy(fixed),
+        make_cost(0.0),
+        config=GIVEN_ALONE,
+        candidates=[make_candidate("other", OLD)],
+    )
+    assert advice.verdict == "undecided"
+    assert advice.record.forbidden.startswith("only 1 different episodes")
+    assert "Collect more episodes" in advice.record.remedy
+    assert advice.net_gain.low is None
+    # The log's own value is known all the same.
+    assert advice.record.old_value.mean == pytest.approx(find_value(fixed), abs=0.05)
+
+
 def test_a_foreign_log_is_named_and_never_switches() -> None:
     advice = ask_about_rooms(log=sample_rooms(0.5 * OLD + 0.5 * WORSE))
     assert advice.verdict != "switch"

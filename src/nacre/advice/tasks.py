@@ -72,6 +72,9 @@ def split_log(setting: Setting, *, checks: LogChecks, report: Any) -> Split:
     """Whole episodes, once; repeated ones count once, so that none lands in both parts."""
     keep = checks.duplicates.keep
     log = setting.log if len(keep) == setting.log.n_episodes else setting.log.select(keep)
+    if log.n_episodes < 2:
+        # All episodes are alike: the checks forbid a switch, and no estimator speaks of one.
+        return Split(log, log, checks.old_policy)
     parts = log.split(setting.config.learning_share, seed=setting.seed)
     return Split(*parts, checks.old_policy)
 
