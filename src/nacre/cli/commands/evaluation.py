@@ -19,7 +19,6 @@ from nacre.cli.commands.options import (
 
 if TYPE_CHECKING:
     from nacre.advice.evaluate import Valuation
-    from nacre.advice.record import Value
 
 app = typer.Typer()
 
@@ -79,7 +78,7 @@ def evaluate(
     if as_json:
         console.print_json(found.as_json())
     elif quiet:
-        typer.echo(f"{found.value.mean:.6g}")
+        typer.echo("unknown" if found.value.mean is None else f"{found.value.mean:.6g}")
     else:
         typer.echo("\n".join(_describe(found)))
     if not found.healthy:
@@ -87,16 +86,16 @@ def evaluate(
 
 
 def _describe(found: Valuation) -> list[str]:
+    from nacre.cli.console import format_interval
+
     estimates = {
         "by returns": found.returns,
         "as fitted": found.fitted,
         "old policy": found.old,
         "difference": found.difference,
     }
-    lines = [f"value       {_write(found.value)}  {found.value.method}"]
-    lines += [f"{name:<10}  {_write(one)}" for name, one in estimates.items() if one is not None]
+    lines = [f"value       {format_interval(found.value)}  {found.value.method}"]
+    lines += [
+        f"{name:<10}  {format_interval(one)}" for name, one in estimates.items() if one is not None
+    ]
     return [*lines, *(f"note: {note}" for note in found.notes)]
-
-
-def _write(estimate: Value) -> str:
-    return f"{estimate.mean:.4g} [{estimate.low:.4g}, {estimate.high:.4g}]"
