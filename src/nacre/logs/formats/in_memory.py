@@ -5,21 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 from gymnasium.spaces import Space
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from nacre.errors import InputError
 from nacre.logs.checks.assembly import assemble
 from nacre.logs.checks.problems import Problems, show
 from nacre.logs.episodes import Log
-from nacre.logs.schema.categories import number_array
+from nacre.logs.formats.array_sources import ArraySource
 from nacre.logs.schema.draft import as_arrays
-from nacre.logs.schema.mapping import Columns, Label, read_columns
-from nacre.logs.schema.metadata import Metadata
+from nacre.logs.schema.mapping import Columns, read_columns
 from nacre.logs.schema.sources import Source, draft_log
 from nacre.logs.schema.spaces import JSON
-from nacre.logs.storage.stores import MEMORY, Store
 
 # The name under which pandas hands over an index that has none.
 _INDEX = "__index_level_0__"
@@ -87,32 +84,6 @@ def log_from_arrays(
     source = ArraySource(as_arrays(flat, problems), problems)
     spaces = {"observation": observation_space, "action": action_space}
     return _finish(source, spaces, provenance, columns, problems)
-
-
-class ArraySource:
-    """Arrays that are in memory already."""
-
-    def __init__(self, arrays: Mapping[str, NDArray[Any]], problems: Problems) -> None:
-        self.names = list(arrays)
-        self.metadata = Metadata()
-        self.store: Store = MEMORY
-        self._arrays = arrays
-        self._problems = problems
-
-    def is_numeric(self, name: str) -> bool:
-        """Return whether an array holds numbers, or objects, which are refused when loaded."""
-        return self._arrays[name].dtype.kind in "biufO"
-
-    def load(self, name: str, part: str | None = None) -> NDArray[Any] | None:
-        """Return an array as it is."""
-        return self._arrays[name]
-
-    def load_codes(self, name: str, labels: tuple[Label, ...] | None) -> NDArray[Any] | None:
-        """Return (N,) the place of each value among `labels`, or None after reporting."""
-        return number_array(name, np.asarray(self._arrays[name]), labels, self._problems)
-
-    def close(self) -> None:
-        """Do nothing: the arrays belong to the caller."""
 
 
 def _to_arrow(table: Any) -> Any:
