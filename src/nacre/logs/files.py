@@ -12,7 +12,6 @@ from typing import Any
 
 from gymnasium.spaces import Space
 
-from nacre.errors import InputError
 from nacre.logs.checks.assembly import Content, assemble
 from nacre.logs.checks.problems import Problem, Problems, show_path
 from nacre.logs.episodes import Log
@@ -20,7 +19,7 @@ from nacre.logs.formats.base import LogFormat
 from nacre.logs.formats.registry import find_dataset, find_reader, find_writer
 from nacre.logs.schema.mapping import ColumnMap, Columns, read_columns
 from nacre.logs.schema.sources import draft_log
-from nacre.logs.schema.spaces import JSON, SpaceError, space_to_json
+from nacre.logs.schema.spaces import JSON, SpaceError, given_spaces, space_to_json
 from nacre.logs.storage.cache import DIRECTORY, Entry, read_through
 from nacre.logs.storage.stores import MEMORY, Store
 
@@ -68,8 +67,8 @@ def read_log(
     request = _ask(columns, observation_space, action_space, cache_dir, memory_limit)
     content, problems = _read(path, request)
     if content is None or problems:
-        raise InputError([str(problem) for problem in problems.found])
-    return Log(**content)
+        raise problems.as_error()
+    return Log.from_content(content)
 
 
 def validate_log(
@@ -101,7 +100,7 @@ def write_log(log: Log, path: str | os.PathLike[str]) -> None:
     if form is not None and target.is_dir():
         problems.add("is a directory", "give the name of a file")
     if form is None or problems:
-        raise InputError([str(problem) for problem in problems.found])
+        raise problems.as_error()
     partial = target.with_name(f".{target.name}.{secrets.token_hex(8)}.partial")
     try:
         with partial.open("xb") as stream:
@@ -113,7 +112,7 @@ def write_log(log: Log, path: str | os.PathLike[str]) -> None:
         problems.add(
             f"cannot be written ({error.strerror or error})", "give a place that can be written to"
         )
-        raise InputError([str(problem) for problem in problems.found]) from error
+        raise problems.as_error() from error
     finally:
         partial.unlink(missing_ok=True)
 
@@ -125,8 +124,7 @@ def _ask(
     cache_dir: str | os.PathLike[str] | None,
     memory_limit: int | None,
 ) -> _Request:
-    given = {"observation": observation_space, "action": action_space}
-    spaces = {name: space for name, space in given.items() if space is not None}
+    spaces = given_spaces(observation_space, action_space)
     return _Request(read_columns(columns), spaces, cache_dir, memory_limit)
 
 
@@ -147,7 +145,7 @@ def _read(path: str | os.PathLike[str], request: _Request) -> tuple[Content | No
         return None if problems else content
 
     n_bytes = _estimate(form, file)
-    limit = _find_limit() if request.memory_limit is None else request.memory_limit
+    limit = find_memory_limit() if request.memory_limit is None else request.memory_limit
     if request.cache_dir is None and n_bytes <= limit:
         return make(MEMORY), problems
     entry = _find_entry(file, request)
@@ -172,7 +170,8 @@ def _estimate(form: LogFormat, file: Path) -> int:
         return 0
 
 
-def _find_limit() -> float:
+def find_memory_limit() -> float:
+    """Return half of the machine's memory in bytes; infinity where that cannot be known."""
     names = getattr(os, "sysconf_names", {})
     if "SC_PHYS_PAGES" not in names or "SC_PAGE_SIZE" not in names:
         return float("inf")

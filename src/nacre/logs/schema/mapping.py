@@ -147,7 +147,7 @@ def _build(document: Mapping[str, Any], place: str) -> ColumnMap:
     if values.get("done") and "terminated" in values:
         problems.add("names both done and terminated", "keep the one that the column means")
     if problems:
-        raise InputError([str(problem) for problem in problems.found])
+        raise problems.as_error()
     return ColumnMap(**values)
 
 

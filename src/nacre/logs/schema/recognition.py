@@ -45,7 +45,7 @@ class Reading:
         labels: By field, the values of a column of categories in order.
         never_terminates: Whether no row is terminated, by the map.
         ends_by_flags: Whether episodes end where a flag says so, for lack of a column.
-        doubtful_done: Whether a column called done was taken for `terminated` beside `truncated`.
+        ambiguous_done: Whether a column called done was taken for `terminated` beside `truncated`.
         unused: Columns that are left out, and why.
         notes: What was assumed.
         names: What the parts were called, for the provenance; empty if as here.
@@ -55,7 +55,7 @@ class Reading:
     labels: Mapping[str, tuple[Label, ...]] = field(default_factory=dict)
     never_terminates: bool = False
     ends_by_flags: bool = False
-    doubtful_done: bool = False
+    ambiguous_done: bool = False
     unused: Mapping[str, str | None] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     names: Mapping[str, JSON] = field(default_factory=dict)
