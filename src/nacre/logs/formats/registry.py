@@ -11,18 +11,15 @@ from nacre.logs.checks.problems import Problems
 from nacre.logs.formats.base import DatasetFormat, LogFormat, WritableLogFormat
 from nacre.plugins.registry import Registry
 
-LOG_FORMATS: Registry[LogFormat] = Registry(
-    "nacre.log_formats",
-    "log format",
-    {
-        "parquet": "nacre.logs.formats.parquet:PARQUET",
-        "csv": "nacre.logs.formats.csv:CSV",
-        "arrow": "nacre.logs.formats.arrow:ARROW",
-        "npz": "nacre.logs.formats.npz:NPZ",
-        "hdf5": "nacre.logs.formats.hdf5:HDF5",
-        "minari": "nacre.logs.formats.minari:MINARI",
-    },
-)
+OURS = {
+    "parquet": "nacre.logs.formats.parquet:PARQUET",
+    "csv": "nacre.logs.formats.csv:CSV",
+    "arrow": "nacre.logs.formats.arrow:ARROW",
+    "npz": "nacre.logs.formats.npz:NPZ",
+    "hdf5": "nacre.logs.formats.hdf5:HDF5",
+    "minari": "nacre.logs.formats.minari:MINARI",
+}
+LOG_FORMATS: Registry[LogFormat] = Registry("nacre.log_formats", "log format", OURS)
 
 
 def find_reader(path: Path, problems: Problems) -> LogFormat | None:
