@@ -13,7 +13,6 @@ from nacre.logs import LOG_FORMATS, Log, LogFormat, read_log, validate_log, writ
 from nacre.logs.checks.problems import Problems
 from nacre.logs.convert import convert_log
 from nacre.logs.formats import registry
-from nacre.logs.formats.base import DatasetFormat, WritableLogFormat
 from nacre.plugins.registry import Registry
 from tests.support.logs import assert_same, make_log
 
@@ -105,13 +104,6 @@ def test_ours_by_suffix() -> None:
     assert registry.find_writer(Path("log.h5"), problems) is None
     assert registry.find_reader(Path(".csv"), problems) is None
     assert len(problems.found) == 2
-
-
-def test_what_formats_can_do_is_what_they_have_methods_for() -> None:
-    ours = {name: LOG_FORMATS.find(name) for name in registry.OURS}
-    read_only = {name for name, form in ours.items() if not isinstance(form, WritableLogFormat)}
-    assert read_only == {"hdf5", "minari"}
-    assert [name for name, form in ours.items() if isinstance(form, DatasetFormat)] == ["minari"]
 
 
 def test_datasets_are_asked_for_by_name(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ import pyarrow.parquet as pq
 import pytest
 from gymnasium.spaces import Box, Discrete
 
-from nacre.errors import InputError
 from nacre.logs import ColumnMap, Log, read_log, validate_log, write_log
 from tests.support.logs import plain_columns, save_npz, write_csv, write_npz, write_parquet
 
@@ -289,14 +288,3 @@ def test_flags_of_different_shapes_are_left_to_the_checks(tmp_path: Path) -> Non
     save_npz(tmp_path / "log.npz", columns)
     (text,) = texts_of(tmp_path / "log.npz")
     assert "column 'done': has the shape (4, 2)" in text
-
-
-def test_streams_of_arrow_are_read_and_others_refused(tmp_path: Path) -> None:
-    table = pa.table(plain_columns())
-    with pa.ipc.new_stream(tmp_path / "log.arrow", table.schema) as writer:
-        writer.write_table(table)
-    own = read_log(write_parquet(tmp_path / "log.parquet"))
-    assert read_log(tmp_path / "log.arrow").fingerprint() == own.fingerprint()
-    (tmp_path / "log.feather").write_bytes(b"no arrow at all")
-    with pytest.raises(InputError, match="is no readable Arrow file"):
-        read_log(tmp_path / "log.feather")
