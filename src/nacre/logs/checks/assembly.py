@@ -120,9 +120,9 @@ def _check_fields(draft: Draft, problems: Problems) -> None:
         if checked is not None:
             draft.fields[name] = checked
     for name in ("observation", "action"):
-        known = [draft.fields[n] for n in (name, f"next_{name}") if n in draft.fields]
-        if name not in draft.spaces and known and not problems:
-            draft.spaces[name], guess = infer_space(known, bounded=name == "action")
+        vectors = [draft.fields[n] for n in (name, f"next_{name}") if n in draft.fields]
+        if name not in draft.spaces and vectors and not problems:
+            draft.spaces[name], guess = infer_space(vectors, bounded=name == "action")
             draft.notes.append(f"the {name} space was not given: {guess}")
 
 

@@ -109,10 +109,10 @@ def _conform_vectors(
         return finite
     low = space.low - BOUND_TOLERANCE * np.maximum(1, np.abs(space.low))
     high = space.high + BOUND_TOLERANCE * np.maximum(1, np.abs(space.high))
-    found = _Places()
+    wrong_places = _Places()
     for block in blocks(finite):
-        found.add(block, (finite[block] < low) | (finite[block] > high))
-    rows, elements = found.rows, found.elements
+        wrong_places.add(block, (finite[block] < low) | (finite[block] > high))
+    rows, elements = wrong_places.rows, wrong_places.elements
 
     def describe(i: int) -> tuple[str, str]:
         j = elements[i]
@@ -160,14 +160,14 @@ def check_finite(
     """Return (N, d) numbers as float32, or None if one of them is NaN or infinite there."""
     same = values.dtype == np.float32
     narrow = values if same else store.empty(values.shape, np.float32)
-    found = _Places()
+    wrong_places = _Places()
     for block in blocks(values, narrow):
         with np.errstate(over="ignore"):
             part = values[block].astype(np.float32, copy=False)
         if not same:
             narrow[block] = part
-        found.add(block, ~np.isfinite(part))
-    rows, elements = found.rows, found.elements
+        wrong_places.add(block, ~np.isfinite(part))
+    rows, elements = wrong_places.rows, wrong_places.elements
     if len(rows) == 0:
         return narrow
     problems.add_rows(

@@ -115,8 +115,8 @@ class Minari:
         """
         text = os.fspath(name)
         if not text.startswith(PREFIX):
-            found = (path for path in (Path(text), Path(text) / "data") if _is_dataset(path))
-            return next(found, None)
+            places = (path for path in (Path(text), Path(text) / "data") if _is_dataset(path))
+            return next(places, None)
         identifier = text.removeprefix(PREFIX)
         parts = identifier.split("/")
         if not all(re.fullmatch(r"[\w.-]+", part) and part.strip(".") for part in parts):
@@ -146,17 +146,17 @@ class Minari:
         if file is None:
             return None
         size = (path / _MAIN).stat().st_size
-        found = sorted((int(m[1]), m[0]) for name in file if (m := _EPISODE.fullmatch(name)))
-        episodes = [_check_episode(file, name, size, problems) for _, name in found]
-        if not episodes:
+        names = sorted((int(m[1]), m[0]) for name in file if (m := _EPISODE.fullmatch(name)))
+        checked = [_check_episode(file, name, size, problems) for _, name in names]
+        if not checked:
             problems.add("has no episodes", "collect some with minari.DataCollector")
-        known = [episode for episode in episodes if episode is not None]
+        episodes = [episode for episode in checked if episode is not None]
         if not problems:
-            _check_shapes(known, [name for _, name in found], problems)
+            _check_shapes(episodes, [name for _, name in names], problems)
         if problems:
             file.close()
             return None
-        return MinariSource(file, [e for e in known if e.length], metadata, problems, store)
+        return MinariSource(file, [e for e in episodes if e.length], metadata, problems, store)
 
     def estimate_bytes(self, path: Path) -> int:
         """Return about how much memory the arrays of a log would take."""

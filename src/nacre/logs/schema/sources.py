@@ -255,8 +255,8 @@ def _load_further(source: Source, reading: Reading, draft: Draft, problems: Prob
         if stem in VECTORS or stem in source.names:
             continue
         width = len(family)
-        told = None if forms is None else forms.get(stem, ColumnForm("")).width
-        grouped = width > 1 if forms is None else told == width
+        stored = None if forms is None else forms.get(stem, ColumnForm("")).width
+        grouped = width > 1 if forms is None else stored == width
         complete = sorted(family) == list(range(width))
         if grouped and complete and all(source.is_numeric(name) for name in family.values()):
             names = tuple(family[i] for i in range(width))

@@ -67,19 +67,19 @@ def read_through(entry: Entry, make: Callable[[Store], Content | None]) -> Conte
         entry: Which log, and where its cache is.
         make: Makes the content, large arrays in the given store; None if it cannot be made.
     """
-    found = _find_unchanged(entry)
-    if found is not None:
-        return found
+    content = _find_unchanged(entry)
+    if content is not None:
+        return content
     digest = _hash_files(entry.files)
     place = _place(entry, digest)
     manifest = _read_manifest(place)
-    found = None if manifest is None else _open(place, manifest)
-    if found is None or manifest is None:
+    content = None if manifest is None else _open(place, manifest)
+    if content is None or manifest is None:
         return _build(entry, digest, make)
     with suppress(OSError):
         # The same content under another date: next time that need not be found out again.
         _write_manifest(place, manifest | {"stat": entry.stat()})
-    return found
+    return content
 
 
 def _find_unchanged(entry: Entry) -> Content | None:

@@ -96,7 +96,7 @@ class MappedRows(NDArrayOperatorsMixin):
         return rows if dtype is None else rows.astype(dtype, copy=False)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        arrays = [np.asarray(one) if isinstance(one, MappedRows) else one for one in inputs]
+        arrays = [np.asarray(x) if isinstance(x, MappedRows) else x for x in inputs]
         return getattr(ufunc, method)(*arrays, **options)
 
     def __getitem__(self, key: Any) -> Any:
