@@ -20,6 +20,7 @@ OURS = {
     "minari": "nacre.logs.formats.minari:MINARI",
 }
 LOG_FORMATS: Registry[LogFormat] = Registry("nacre.log_formats", "log format", OURS)
+"""All formats of logs by name: ours, and those that other packages register by entry point."""
 
 
 def find_reader(path: Path, problems: Problems) -> LogFormat | None:
