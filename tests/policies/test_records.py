@@ -12,6 +12,7 @@ from nacre.logs import Log
 from nacre.policies import (
     CloneConfig,
     MLPPolicy,
+    PolicyOptions,
     RecordedPolicy,
     Signature,
     TabularPolicy,
@@ -155,7 +156,9 @@ def test_discrete_observations_become_a_table():
 
 def test_reading_with_the_log_records_at_once():
     log = make_log(CHOICES)
-    policy, provenance = read_policy_with_provenance(say_logits, log=log, clone=QUICK)
+    policy, provenance = read_policy_with_provenance(
+        say_logits, PolicyOptions(log=log, clone=QUICK)
+    )
     assert isinstance(policy, RecordedPolicy)
     assert provenance["source"] == "callable"
     assert provenance["clone_match"]["n_rows"] + provenance["clone_match"]["n_held_out"] == 401

@@ -15,7 +15,8 @@ import gymnasium
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray, UInt
+from jaxtyping import Array, Float, PRNGKeyArray, UInt
+from numpy.typing import ArrayLike
 
 from nacre.errors import InputError
 from nacre.logs import Log
@@ -24,8 +25,10 @@ from nacre.policies.blackbox import BlackBox, as_batch
 from nacre.policies.cloning.fitting import CloneConfig, CloneMatch, clone_outputs
 from nacre.policies.distributions import ActionDistribution
 from nacre.policies.heads import Head, make_distribution
+from nacre.policies.network_policy import MLPPolicy
 from nacre.policies.networks import MLP
-from nacre.policies.policy import MLPPolicy, Policy, Signature, TabularPolicy
+from nacre.policies.policy import Policy, Signature
+from nacre.policies.tabular import TabularPolicy
 
 MOST_STATES = 1_000_000
 """Discrete observation spaces up to this size are asked for altogether."""

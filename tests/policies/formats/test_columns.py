@@ -13,6 +13,7 @@ from nacre.policies import (
     CloneConfig,
     Gaussian,
     MLPPolicy,
+    PolicyOptions,
     RecordedPolicy,
     TabularPolicy,
     clone_log,
@@ -61,7 +62,7 @@ def test_probabilities_row_by_row(form):
         "logits": {"logits": np.log(probabilities)},
     }[form]
     log = make_log(actions, columns, observations=rows)
-    policy, provenance = read_policy_with_provenance("columns", log=log, clone=QUICK)
+    policy, provenance = read_policy_with_provenance("columns", PolicyOptions(log=log, clone=QUICK))
     assert isinstance(policy, RecordedPolicy)
     said = policy(jnp.asarray(log.observations)).probabilities
     np.testing.assert_allclose(said, probabilities, atol=1e-5)
@@ -230,7 +231,9 @@ def test_one_episode_is_split_by_rows():
 def test_the_word_clone():
     rows, _, actions = choose(1000)
     log = make_log(actions, {}, observations=rows)
-    policy, provenance = read_policy_with_provenance("clone", log=log, clone=QUICK, seed=5)
+    policy, provenance = read_policy_with_provenance(
+        "clone", PolicyOptions(log=log, clone=QUICK, seed=5)
+    )
     assert isinstance(policy, MLPPolicy)
     assert provenance["source"] == "clone"
     assert provenance["report"]["log_likelihood"] > provenance["report"]["baseline"]

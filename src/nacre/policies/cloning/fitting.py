@@ -20,9 +20,10 @@ from nacre.policies.answers import WIDEST_LOG_STD
 from nacre.policies.blackbox import as_batch
 from nacre.policies.distributions import Categorical, Gaussian
 from nacre.policies.heads import Head
-from nacre.policies.networks import MLP, Activation
+from nacre.policies.network_policy import MLPPolicy
+from nacre.policies.networks import MLP, Activation, Scaling
 from nacre.policies.optimisers import falling_adam, init_memory
-from nacre.policies.policy import MLPPolicy, Scaling, Signature
+from nacre.policies.policy import Signature
 
 Loss = Callable[[Float[Array, "rows outputs"], Array], Float[Array, " rows"]]
 
@@ -90,8 +91,8 @@ class CloneMatch:
         return dataclasses.asdict(self)
 
 
-class Outspoken(Protocol):
-    """A policy whose distributions can be had as numbers: a black box, a rule."""
+class ParametricPolicy(Protocol):
+    """A policy whose distributions can be had as parameters: a black box, a rule."""
 
     @property
     def signature(self) -> Signature:
@@ -109,7 +110,7 @@ class Outspoken(Protocol):
 
 
 def clone_policy(
-    policy: Outspoken,
+    policy: ParametricPolicy,
     observations: np.ndarray,
     key: PRNGKeyArray,
     config: CloneConfig | None = None,

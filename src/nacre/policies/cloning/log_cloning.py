@@ -18,7 +18,8 @@ from nacre.policies.cloning.fitting import CloneConfig, fit, init_clone, split_r
 from nacre.policies.distributions import Categorical, ClippedGaussian, Gaussian, SquashedGaussian
 from nacre.policies.distributions.gaussian import normal_cdf
 from nacre.policies.heads import USUAL_LOG_STD, Head, make_distribution, plain_gaussian
-from nacre.policies.policy import MLPPolicy, Signature
+from nacre.policies.network_policy import MLPPolicy
+from nacre.policies.policy import Signature
 
 _LEVELS = np.arange(1, 10) / 10
 # Below this share, actions on a bound are rounded samples rather than clipped ones.

@@ -1,4 +1,4 @@
-"""Greedy policies with a little doubt: what learning can start from."""
+"""Softmax policies from greedy ones: they have gradients, so that learning can start there."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import ArrayLike, Float
 
 from nacre.errors import InputError
-from nacre.policies.policy import MLPPolicy
+from nacre.policies.network_policy import MLPPolicy
 
 _LARGEST_EXPONENT = 40.0
 

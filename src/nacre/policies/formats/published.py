@@ -15,7 +15,8 @@ import numpy as np
 
 from nacre.errors import InputError
 from nacre.policies.formats.tensors import Tensors, stack_layers, take
-from nacre.policies.policy import MLPPolicy, Signature
+from nacre.policies.network_policy import MLPPolicy
+from nacre.policies.policy import Signature
 
 PUBLISHED_KINDS = ("squashed_gaussian_mlp", "categorical_mlp")
 

@@ -10,8 +10,9 @@ import numpy as np
 from nacre.errors import InputError
 from nacre.policies.formats.tensors import Tensors, stack_layers, take
 from nacre.policies.heads import USUAL_LOG_STD, Head
-from nacre.policies.networks import Activation
-from nacre.policies.policy import MLPPolicy, Scaling, Signature
+from nacre.policies.network_policy import MLPPolicy
+from nacre.policies.networks import Activation, Scaling
+from nacre.policies.policy import Signature
 
 Layer = tuple[np.ndarray, np.ndarray]
 Actor = Callable[[Tensors, Signature, Activation, Scaling | None], MLPPolicy]

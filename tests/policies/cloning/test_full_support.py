@@ -14,10 +14,10 @@ from nacre.policies import (
     Signature,
     TabularPolicy,
     find_start,
-    open_policy,
+    give_full_support,
     read_policy,
 )
-from nacre.policies.cloning.opening import DOUBT
+from nacre.policies.cloning.full_support import EXPLORATION
 from nacre.policies.formats.rules import build_rule
 from tests.policies.test_records import CHOICES, QUICK, VECTORS, make_log, say_action, say_logits
 
@@ -35,16 +35,16 @@ def record(answer, signature, **options):
 
 def test_choices_that_are_never_made_share_a_little():
     old = record(choose, CHOICES)
-    opened = open_policy(old, ROWS)
+    opened = give_full_support(old, ROWS)
     assert isinstance(opened, RecordedPolicy)
     said = np.asarray(opened(jnp.asarray(ROWS)).probabilities)
     best = np.argmax(np.asarray(old(jnp.asarray(ROWS)).probabilities), axis=-1)
     # 1 : 0.025 : 0.025 before they add up to one.
-    expected = np.where(np.arange(3) == best[:, None], 1.0, DOUBT / 2) / (1.0 + DOUBT)
+    expected = np.where(np.arange(3) == best[:, None], 1.0, EXPLORATION / 2) / (1.0 + EXPLORATION)
     np.testing.assert_allclose(said, expected, atol=1e-6)
     # Elsewhere the clone answers, as much in doubt.
     elsewhere = opened(jnp.asarray(ROWS) + 0.01).probabilities
-    assert np.mean(np.max(elsewhere, axis=-1)) == pytest.approx(1.0 - DOUBT, abs=0.01)
+    assert np.mean(np.max(elsewhere, axis=-1)) == pytest.approx(1.0 - EXPLORATION, abs=0.01)
     start = find_start(old, ROWS, KEY, QUICK)
     assert isinstance(start, MLPPolicy)
     there = start(jnp.asarray(ROWS))
@@ -54,14 +54,14 @@ def test_choices_that_are_never_made_share_a_little():
 
 def test_policies_with_doubts_stay_as_they_are():
     old = record(say_logits, CHOICES)
-    assert open_policy(old, ROWS) is old
+    assert give_full_support(old, ROWS) is old
     for network in (
         MLPPolicy.init(KEY, CHOICES, hidden=(4,)),
         MLPPolicy.init(KEY, VECTORS, head="gaussian", hidden=(4,)),
     ):
-        assert open_policy(network, ROWS) is network
+        assert give_full_support(network, ROWS) is network
     table = TabularPolicy.from_probabilities([[1.0, 0.0]])
-    assert open_policy(table, np.zeros(3, int)) is table
+    assert give_full_support(table, np.zeros(3, int)) is table
     assert find_start(table, np.zeros(3, int), KEY) is None
 
 
@@ -79,12 +79,12 @@ def test_learning_starts_alike_in_whichever_way_a_policy_is_given():
 
 def test_certain_vectors_get_noise_in_units_of_their_range():
     old = record(say_action, VECTORS)
-    opened = open_policy(old, ROWS)
+    opened = give_full_support(old, ROWS)
     assert (old.head, opened.head) == ("deterministic", "clipped_gaussian")
     said = opened(jnp.asarray(ROWS))
     np.testing.assert_array_equal(said.location, old(jnp.asarray(ROWS)).action)
     # Half of the range from -1 to 1.
-    np.testing.assert_allclose(said.std, DOUBT, rtol=1e-5)
+    np.testing.assert_allclose(said.std, EXPLORATION, rtol=1e-5)
     clone = opened.clone(jnp.asarray(ROWS))
     np.testing.assert_allclose(clone.std, said.std, rtol=1e-5)
     np.testing.assert_allclose(
@@ -103,22 +103,22 @@ def test_certain_vectors_get_noise_in_units_of_their_range():
 def test_noise_of_networks_of_certain_vectors(low, high, slope, expected):
     signature = Signature(Box(-np.inf, np.inf, (2,)), Box(low, high, (1,)))
     network = MLP((jnp.asarray([[slope], [0.0]]),), (jnp.zeros(1),), ("identity",))
-    opened = open_policy(MLPPolicy(network, None, signature, "deterministic"), ROWS)
+    opened = give_full_support(MLPPolicy(network, None, signature, "deterministic"), ROWS)
     assert opened.head == ("clipped_gaussian" if np.isfinite(low) else "gaussian")
     said = opened(jnp.asarray(ROWS))
-    np.testing.assert_allclose(said.std, DOUBT * expected, rtol=1e-5)
+    np.testing.assert_allclose(said.std, EXPLORATION * expected, rtol=1e-5)
     np.testing.assert_allclose(said.location, slope * ROWS[:, :1], atol=1e-6)
 
 
 def test_greedy_networks_are_softened():
     network = MLPPolicy.init(KEY, CHOICES, head="greedy", hidden=(4,))
-    opened = open_policy(network, ROWS)
+    opened = give_full_support(network, ROWS)
     assert opened.head == "categorical"
     said = opened(jnp.asarray(ROWS)).probabilities
     np.testing.assert_array_equal(
         np.argmax(said, axis=-1), np.argmax(network(jnp.asarray(ROWS)).probabilities, axis=-1)
     )
-    assert np.mean(np.max(said, axis=-1)) == pytest.approx(1.0 - DOUBT, abs=1e-3)
+    assert np.mean(np.max(said, axis=-1)) == pytest.approx(1.0 - EXPLORATION, abs=1e-3)
 
 
 RULE = {"rule": [{"when": {"queue": {"above": 0.0}}, "action": 1}], "otherwise": {"action": 0}}
@@ -127,10 +127,10 @@ PUSH = {"rule": [{"when": {"queue": {"above": 0.0}}, "action": 0.5}], "otherwise
 
 def test_rules_are_opened_and_cloned():
     rule = build_rule(RULE, Signature(CHOICES.observation_space, Discrete(2)), ("queue", "speed"))
-    opened = open_policy(rule, ROWS)
+    opened = give_full_support(rule, ROWS)
     assert isinstance(opened, RulePolicy)
     said = np.asarray(opened(jnp.asarray(ROWS)).probabilities)
-    expected = np.where(np.arange(2) == (ROWS[:, :1] > 0), 1.0, DOUBT) / (1.0 + DOUBT)
+    expected = np.where(np.arange(2) == (ROWS[:, :1] > 0), 1.0, EXPLORATION) / (1.0 + EXPLORATION)
     np.testing.assert_allclose(said, expected, atol=1e-6)
     start = find_start(rule, ROWS, KEY, QUICK)
     assert isinstance(start, MLPPolicy)
@@ -139,11 +139,11 @@ def test_rules_are_opened_and_cloned():
 
 def test_rules_of_vectors_are_opened():
     rule = build_rule(PUSH, VECTORS, ("queue", "speed"))
-    opened = open_policy(rule, ROWS)
+    opened = give_full_support(rule, ROWS)
     assert opened.head == "clipped_gaussian"
     said = opened(jnp.asarray(ROWS))
     np.testing.assert_allclose(said.location, np.where(ROWS[:, :1] > 0, 0.5, -0.5))
-    np.testing.assert_allclose(said.std, DOUBT, rtol=1e-5)
+    np.testing.assert_allclose(said.std, EXPLORATION, rtol=1e-5)
 
 
 def test_further_states_are_asked_for():
