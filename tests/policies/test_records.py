@@ -7,59 +7,27 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Box, Discrete
 
-from nacre.errors import InputError
 from nacre.logs import Log
 from nacre.policies import (
-    CloneConfig,
-    MLPPolicy,
     PolicyOptions,
     RecordedPolicy,
     Signature,
     TabularPolicy,
-    clone_policy,
     fingerprint,
     read_policy,
     read_policy_with_provenance,
     record_policy,
 )
 from nacre.policies.records import hash_rows
-
-QUICK = CloneConfig(hidden=(16,), n_steps=300, batch_size=64)
-VECTORS = Signature(Box(-np.inf, np.inf, (2,)), Box(-1.0, 1.0, (1,)))
-CHOICES = Signature(Box(-np.inf, np.inf, (2,)), Discrete(3))
-
-
-def make_log(signature, n=400, seed=0):
-    draw = np.random.default_rng(seed)
-    rows = draw.normal(size=(n + 1, 2)).astype(np.float32)
-    actions = (
-        draw.integers(0, 3, n)
-        if signature.discrete_actions
-        else draw.uniform(-1, 1, (n, 1)).astype(np.float32)
-    )
-    return Log.from_arrays(
-        rows[:-1],
-        actions,
-        np.zeros(n),
-        np.zeros(n, bool),
-        truncated=np.arange(n) % 40 == 39,
-        next_observations=rows[1:],
-        observation_space=signature.observation_space,
-        action_space=signature.action_space,
-    )
-
-
-def say_logits(rows):
-    return {"logits": np.stack([rows[:, 0], rows[:, 1], 0.5 * rows[:, 0] * rows[:, 1]], axis=-1)}
-
-
-def say_gaussian(rows):
-    return {"mean": np.sin(rows[:, :1]), "std": np.exp(0.3 * rows[:, 1:] - 1.0)}
-
-
-def say_action(rows):
-    return {"action": np.tanh(rows[:, :1] - rows[:, 1:])}
-
+from tests.support.policies import (
+    CHOICES,
+    QUICK,
+    VECTORS,
+    make_log,
+    say_action,
+    say_gaussian,
+    say_logits,
+)
 
 CASES = [(say_logits, CHOICES), (say_gaussian, VECTORS), (say_action, VECTORS)]
 
@@ -163,54 +131,3 @@ def test_reading_with_the_log_records_at_once():
     assert provenance["source"] == "callable"
     assert provenance["clone_match"]["n_rows"] + provenance["clone_match"]["n_held_out"] == 401
     assert fingerprint(policy) == fingerprint(read_policy(say_logits, log=log, clone=QUICK))
-
-
-# ---- clones
-
-
-@pytest.mark.parametrize(
-    ("function", "signature", "divergence"),
-    [(say_logits, CHOICES, 2e-3), (say_gaussian, VECTORS, 3e-2), (say_action, VECTORS, 2e-3)],
-)
-def test_clones_match_on_states_held_out(function, signature, divergence):
-    rows = np.random.default_rng(1).normal(size=(3000, 2)).astype(np.float32)
-    config = CloneConfig(hidden=(32,), n_steps=1500, batch_size=128)
-    black_box = read_policy(function, signature=signature)
-    clone, match = clone_policy(black_box, rows, jax.random.key(0), config)
-    assert isinstance(clone, MLPPolicy)
-    assert clone.head == black_box.head
-    assert (match.n_rows, match.n_held_out) == (2700, 300)
-    assert match.divergence < divergence
-    assert match.largest_difference < 0.7
-    fresh = np.random.default_rng(2).normal(size=(1000, 2)).astype(np.float32)
-    assert np.mean(np.abs(clone(fresh).mode() - black_box(fresh).mode())) < 0.05
-
-
-def test_a_clone_of_a_sure_choice():
-    rows = np.random.default_rng(1).normal(size=(2000, 2)).astype(np.float32)
-    black_box = read_policy(lambda r: np.where(r[:, 0] > 0, 2, 0), signature=CHOICES)
-    _, match = clone_policy(black_box, rows, jax.random.key(0), QUICK)
-    assert match.agreement > 0.97
-    assert 0 < match.divergence < 0.2
-
-
-def test_clones_are_reproducible():
-    rows = np.random.default_rng(1).normal(size=(200, 2)).astype(np.float32)
-    black_box = read_policy(say_logits, signature=CHOICES)
-    one, two = (clone_policy(black_box, rows, jax.random.key(4), QUICK) for _ in range(2))
-    assert fingerprint(one[0]) == fingerprint(two[0])
-    assert one[1] == two[1]
-
-
-def test_too_few_observations():
-    black_box = read_policy(say_logits, signature=CHOICES)
-    with pytest.raises(InputError, match="fewer than 2"):
-        clone_policy(black_box, np.zeros((1, 2)), jax.random.key(0))
-    with pytest.raises(InputError, match="no observation"):
-        hash_rows(np.zeros((0, 2)))
-
-
-@pytest.mark.parametrize("change", [{"n_steps": 0}, {"learning_rate": 0.0}, {"held_out": 1.0}])
-def test_configurations_that_make_no_sense(change):
-    with pytest.raises(InputError):
-        CloneConfig(**change)

@@ -19,7 +19,7 @@ from nacre.policies import (
 )
 from nacre.policies.cloning.full_support import EXPLORATION
 from nacre.policies.formats.rules import build_rule
-from tests.policies.test_records import CHOICES, QUICK, VECTORS, make_log, say_action, say_logits
+from tests.support.policies import CHOICES, QUICK, VECTORS, make_log, say_action, say_logits
 
 ROWS = make_log(CHOICES).observations
 KEY = jax.random.key(0)
