@@ -1,5 +1,7 @@
 """Model cards."""
 
+from pathlib import Path
+
 import pytest
 
 from nacre.policies import (
@@ -13,7 +15,7 @@ from tests.support.policies import make_policy
 TABLE = TabularPolicy.from_probabilities([[0.7, 0.3, 0.0], [0.1, 0.6, 0.3]])
 
 
-def test_a_card_says_what_it_was_told(tmp_path):
+def test_a_card_says_what_it_was_told(tmp_path: Path) -> None:
     card = Card(
         make_policy("squashed_gaussian"),
         title="Gait 7",
@@ -53,7 +55,7 @@ def test_a_card_says_what_it_was_told(tmp_path):
         "https://example.invalid",
     ],
 )
-def test_texts_from_outside_have_no_meaning(hostile):
+def test_texts_from_outside_have_no_meaning(hostile: str) -> None:
     card = Card(
         TABLE,
         title=hostile,
@@ -74,6 +76,6 @@ def test_texts_from_outside_have_no_meaning(hostile):
             assert line.replace("\\|", "").count("|") == 3
 
 
-def test_long_texts_are_cut():
+def test_long_texts_are_cut() -> None:
     assert len(escape("a" * 10_000)) == 500
     assert escape("plain words, 3 of them") == "plain words, 3 of them"

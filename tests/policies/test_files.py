@@ -1,5 +1,6 @@
 """Reading and writing by the ending of the name: whole files or none, and what is refused."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import equinox as eqx
@@ -7,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from gymnasium.spaces import Discrete
+from jaxtyping import Array
 
 from nacre.errors import InputError
 from nacre.policies import (
@@ -23,7 +25,7 @@ from tests.support.policies import problems_of, small_policy
 class Constant(Policy):
     signature: Signature = eqx.field(static=True)
 
-    def __call__(self, observations):
+    def __call__(self, observations: Array) -> Deterministic:
         return Deterministic(jnp.zeros((*observations.shape[:-1], 2)))
 
 
@@ -48,19 +50,19 @@ class Constant(Policy):
     ],
 )
 def test_what_cannot_be_written_is_refused_and_leaves_nothing(
-    tmp_path, policy, name, provenance, message
-):
+    tmp_path: Path, policy: Policy, name: str, provenance: dict[str, object] | None, message: str
+) -> None:
     with pytest.raises(InputError) as caught:
         write_policy(policy, tmp_path / name, provenance)
     assert message in str(caught.value)
     assert list(tmp_path.iterdir()) == []
 
 
-def fail(*arguments):
+def fail(*arguments: object) -> None:
     raise OSError("no space left on device")
 
 
-def interrupt(*arguments):
+def interrupt(*arguments: object) -> None:
     raise KeyboardInterrupt
 
 
@@ -68,8 +70,11 @@ def interrupt(*arguments):
     ("accident", "error"), [(fail, InputError), (interrupt, KeyboardInterrupt)]
 )
 def test_a_failed_write_keeps_the_old_file_and_leaves_no_part(
-    tmp_path, monkeypatch, accident, error
-):
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    accident: Callable[..., None],
+    error: type[BaseException],
+) -> None:
     path = tmp_path / "p.safetensors"
     write_policy(small_policy(), path)
     before = path.read_bytes()
@@ -81,7 +86,7 @@ def test_a_failed_write_keeps_the_old_file_and_leaves_no_part(
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_places_that_cannot_be_written_to_are_named(tmp_path):
+def test_places_that_cannot_be_written_to_are_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("a file, not a folder")
     (tmp_path / "d.safetensors").mkdir()
     for path in (tmp_path / "file" / "p.safetensors", tmp_path / "d.safetensors"):
@@ -98,7 +103,9 @@ def test_places_that_cannot_be_written_to_are_named(tmp_path):
         (lambda path: path.mkdir(), "is not a file"),
     ],
 )
-def test_paths_that_are_no_files(tmp_path, make, message):
+def test_paths_that_are_no_files(
+    tmp_path: Path, make: Callable[[Path], None], message: str
+) -> None:
     path = tmp_path / "p.safetensors"
     make(path)
     (problem,) = problems_of(path)
@@ -114,7 +121,9 @@ def test_paths_that_are_no_files(tmp_path, make, message):
         "s3://x/a.zip",
     ],
 )
-def test_addresses_are_not_followed(address, tmp_path, monkeypatch):
+def test_addresses_are_not_followed(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # Not even if a folder of that name lies here.
     monkeypatch.chdir(tmp_path)
     Path(address).parent.mkdir(parents=True)

@@ -1,31 +1,39 @@
 """Policies that are a network with a head."""
 
 import math
+from collections.abc import Callable
+from typing import cast
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jaxtyping import Array
 
 from nacre.costs import groups
 from nacre.errors import InputError
 from nacre.policies import (
     MLP,
+    Categorical,
     MLPPolicy,
+    Policy,
     Scaling,
     Signature,
 )
-from tests.support.policies import CHOICE, CONTROL, FREE, TABLE, vectors
+from nacre.policies.heads import Head
+from tests.support.policies import CHOICE, CONTROL, FREE, TABLE, expect, vectors
 
 
-def test_discrete_observations_are_rows_of_the_first_layer():
+def test_discrete_observations_are_rows_of_the_first_layer() -> None:
     policy = MLPPolicy.init(jax.random.key(0), TABLE, hidden=())
     expected = policy.network.weights[0] + policy.network.biases[0]
-    np.testing.assert_allclose(policy(jnp.arange(5)).logits, expected, rtol=1e-6)
+    np.testing.assert_allclose(
+        expect(Categorical, policy(jnp.arange(5))).logits, expected, rtol=1e-6
+    )
 
 
-def test_scaling_standardises_a_log_and_spares_constant_columns():
+def test_scaling_standardises_a_log_and_spares_constant_columns() -> None:
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(1000, 4)) * [2.0, 1e-8, 0.0, 0.0] + [5.0, 0.0, 7.0, 0.1]
     scaling = Scaling.fit(rows)
@@ -38,26 +46,30 @@ def test_scaling_standardises_a_log_and_spares_constant_columns():
 
 
 @pytest.mark.parametrize("rows", [np.zeros((0, 3)), np.zeros(3), np.array([[1.0, np.nan]])])
-def test_scaling_refuses_what_it_cannot_scale(rows):
+def test_scaling_refuses_what_it_cannot_scale(rows: np.ndarray) -> None:
     with pytest.raises(InputError, match="cannot be scaled"):
         Scaling.fit(rows)
 
 
-def test_scaling_is_applied_before_the_first_layer_and_never_trained():
+def test_scaling_is_applied_before_the_first_layer_and_never_trained() -> None:
     scaling = Scaling(jnp.array([1.0, 2.0, 3.0]), jnp.array([2.0, 4.0, 8.0]))
     plain = MLPPolicy.init(jax.random.key(0), CHOICE, hidden=(8,))
     scaled = MLPPolicy.init(jax.random.key(0), CHOICE, hidden=(8,), scaling=scaling)
     x = jnp.array([[3.0, -2.0, 11.0]])
     np.testing.assert_allclose(
-        scaled(x).logits, plain(jnp.array([[1.0, -1.0, 1.0]])).logits, rtol=1e-6
+        expect(Categorical, scaled(x)).logits,
+        expect(Categorical, plain(jnp.array([[1.0, -1.0, 1.0]]))).logits,
+        rtol=1e-6,
     )
-    gradient = eqx.filter_grad(lambda policy: jnp.sum(policy(x).logits))(scaled)
+    gradient = eqx.filter_grad(lambda policy: jnp.sum(expect(Categorical, policy(x)).logits))(
+        scaled
+    )
     assert not np.any(gradient.scaling.shift)
     assert not np.any(gradient.scaling.scale)
     assert np.any(gradient.network.weights[0])
 
 
-def network(*sizes):
+def network(*sizes: int) -> MLP:
     return MLP.init(jax.random.key(0), sizes)
 
 
@@ -66,7 +78,10 @@ def network(*sizes):
     [
         (lambda: MLPPolicy(network(3, 2), None, CONTROL, "categorical"), ["does not fit action"]),
         (lambda: MLPPolicy(network(3, 4), None, CHOICE, "deterministic"), ["use 'categorical'"]),
-        (lambda: MLPPolicy(network(3, 4), None, CONTROL, "soft"), ["unknown head 'soft'; known:"]),
+        (
+            lambda: MLPPolicy(network(3, 4), None, CONTROL, cast(Head, "soft")),
+            ["unknown head 'soft'; known:"],
+        ),
         (
             lambda: MLPPolicy(network(2, 3), None, CONTROL, "gaussian"),
             ["last layer has 3 outputs", "needs 4", "first layer has 2 inputs"],
@@ -105,7 +120,9 @@ def network(*sizes):
         ),
     ],
 )
-def test_parts_that_do_not_fit_are_refused(build, messages):
+def test_parts_that_do_not_fit_are_refused(
+    build: Callable[[], MLPPolicy], messages: list[str]
+) -> None:
     with pytest.raises(InputError) as caught:
         build().check()
     for message in messages:
@@ -113,17 +130,17 @@ def test_parts_that_do_not_fit_are_refused(build, messages):
     assert all("\n" not in problem for problem in caught.value.problems)
 
 
-def test_a_second_equal_policy_does_not_compile_again():
+def test_a_second_equal_policy_does_not_compile_again() -> None:
     traces = []
 
     @eqx.filter_jit
-    def masses(policy, observations):
+    def masses(policy: MLPPolicy, observations: Array) -> Array:
         traces.append(policy.head)
         return policy(observations).mass(groups.sign(0))
 
     x = jnp.ones((4, 3))
 
-    def build(key, limit):
+    def build(key: int, limit: float) -> MLPPolicy:
         signature = Signature(vectors(3), vectors(2, limit))
         return MLPPolicy.init(jax.random.key(key), signature, hidden=(8,))
 
@@ -134,11 +151,11 @@ def test_a_second_equal_policy_does_not_compile_again():
     assert len(traces) == 2
 
 
-def share(policy, x):
+def share(policy: Policy, x: Array) -> Array:
     return policy(x).mass(groups.sign(0))[..., 0]
 
 
-def test_compilation_and_batches_go_through_a_policy():
+def test_compilation_and_batches_go_through_a_policy() -> None:
     policy = MLPPolicy.init(jax.random.key(0), CONTROL, hidden=(8,))
     x = jax.random.normal(jax.random.key(1), (6, 3))
     compiled = eqx.filter_jit(share)
@@ -149,7 +166,7 @@ def test_compilation_and_batches_go_through_a_policy():
     np.testing.assert_allclose(mapped(x), together, rtol=1e-5)
 
 
-def test_policies_made_in_a_batch_are_a_batch_of_policies():
+def test_policies_made_in_a_batch_are_a_batch_of_policies() -> None:
     keys = jax.random.split(jax.random.key(0), 3)
     members = eqx.filter_vmap(lambda key: MLPPolicy.init(key, CONTROL, hidden=(8,)))(keys)
     x = jax.random.normal(jax.random.key(1), (6, 3))
@@ -158,16 +175,16 @@ def test_policies_made_in_a_batch_are_a_batch_of_policies():
     np.testing.assert_allclose(shares[2], share(last, x), rtol=1e-5)
 
 
-def test_gradients_go_through_a_policy():
+def test_gradients_go_through_a_policy() -> None:
     with jax.enable_x64(True):
         policy = MLPPolicy.init(jax.random.key(0), CONTROL, hidden=(8,))
         x = jax.random.normal(jax.random.key(1), (6, 3))
 
-        def first_layer(policy):
+        def first_layer(policy: MLPPolicy) -> Array:
             return policy.network.weights[0]
 
         @jax.jit
-        def total(step):
+        def total(step: float) -> Array:
             weight = first_layer(policy).at[1, 2].add(step)
             return jnp.sum(share(eqx.tree_at(first_layer, policy, weight), x))
 

@@ -1,5 +1,8 @@
 """Signatures: the spaces between which a policy acts."""
 
+from typing import Any
+
+import gymnasium
 import numpy as np
 import pytest
 from gymnasium.spaces import Box, Discrete, MultiDiscrete
@@ -12,7 +15,7 @@ from nacre.policies.policy import describe_space
 from tests.support.policies import CHOICE, CONTROL, FREE, TABLE, vectors
 
 
-def test_signatures_compare_and_hash_by_content():
+def test_signatures_compare_and_hash_by_content() -> None:
     again = Signature(vectors(3), vectors(2, 0.5))
     assert again == CONTROL
     assert hash(again) == hash(CONTROL)
@@ -23,7 +26,7 @@ def test_signatures_compare_and_hash_by_content():
     assert Signature(double, vectors(2, 0.5)) == CONTROL
 
 
-def test_signature_sizes():
+def test_signature_sizes() -> None:
     assert (CONTROL.observation_size, CONTROL.action_size, CONTROL.discrete_actions) == (
         3,
         2,
@@ -41,13 +44,15 @@ def test_signature_sizes():
         (MultiDiscrete([2, 2]), "action_space: MultiDiscrete"),
     ],
 )
-def test_spaces_that_policies_cannot_have_are_refused(space, message):
+def test_spaces_that_policies_cannot_have_are_refused(
+    space: gymnasium.Space[Any], message: str
+) -> None:
     with pytest.raises(InputError) as caught:
         Signature(vectors(3), space)
     assert message in str(caught.value)
 
 
-def test_spaces_are_described_on_one_line():
+def test_spaces_are_described_on_one_line() -> None:
     low = -np.arange(1, 41, dtype=np.float32)
     text = describe_space(Box(low, -low))
     assert "\n" not in text

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from gymnasium.spaces import Discrete
+from numpy.typing import ArrayLike
 
 from nacre.errors import InputError
 from nacre.policies import (
@@ -13,7 +14,7 @@ from nacre.policies import (
 )
 
 
-def test_tables():
+def test_tables() -> None:
     table = np.array([[0.25, 0.75], [1.0, 0.0]])
     policy = TabularPolicy.from_probabilities(table)
     np.testing.assert_allclose(policy.table, table, rtol=1e-6)
@@ -30,6 +31,6 @@ def test_tables():
     "table",
     [[0.5, 0.5], [[0.5, 0.4]], [[-0.1, 1.1]], [[np.nan, 1.0]], np.zeros((0, 2)), np.zeros((2, 0))],
 )
-def test_tables_that_are_no_probabilities_are_refused(table):
+def test_tables_that_are_no_probabilities_are_refused(table: ArrayLike) -> None:
     with pytest.raises(InputError, match="is not a matrix of probabilities"):
         TabularPolicy.from_probabilities(table)

@@ -1,5 +1,7 @@
 """Writing policies, and delivering them in several formats."""
 
+from pathlib import Path
+
 import jax.numpy as jnp
 import pytest
 from gymnasium.spaces import Discrete
@@ -16,7 +18,7 @@ from tests.support.policies import VECTOR
 TABLE = TabularPolicy.from_probabilities([[0.7, 0.3, 0.0], [0.1, 0.6, 0.3]])
 
 
-def test_policies_without_a_file_form(tmp_path):
+def test_policies_without_a_file_form(tmp_path: Path) -> None:
     signature = Signature(VECTOR, Discrete(2))
     empty = jnp.zeros((0, 3))
     rule = RulePolicy(empty, empty, jnp.zeros((1, 2)), signature, "categorical")

@@ -9,47 +9,27 @@ from scipy import stats
 
 from nacre.logs import Log
 from nacre.policies import (
+    Categorical,
     CloneConfig,
     Gaussian,
     MLPPolicy,
     clone_log,
     find_uncertainty,
 )
+from nacre.policies.heads import Head
+from tests.support.policies import choose_actions, expect, make_column_log
 
 QUICK = CloneConfig(hidden=(16,), n_steps=500, batch_size=128)
 
 
-def make_log(actions, columns, *, observations=None, space=None, n=None):
-    n = n or len(actions)
-    draw = np.random.default_rng(0)
-    rows = draw.normal(size=(n, 2)) if observations is None else observations
-    return Log.from_arrays(
-        rows,
-        actions,
-        np.zeros(n),
-        np.ones(n, bool),
-        next_observations=rows,
-        action_space=space,
-        columns=columns,
-    )
-
-
-def choose(n=600, seed=1):
-    """Rows, the probabilities of two actions at them, and actions drawn so."""
-    draw = np.random.default_rng(seed)
-    rows = draw.normal(size=(n, 2)).astype(np.float32)
-    share = 1 / (1 + np.exp(-2 * rows[:, 0]))
-    return rows, np.stack([1 - share, share], axis=-1), (draw.random(n) < share).astype(int)
-
-
-def test_a_classifier_of_the_actions():
-    rows, probabilities, actions = choose(3000)
-    log = make_log(actions, {}, observations=rows)
+def test_a_classifier_of_the_actions() -> None:
+    rows, probabilities, actions = choose_actions(3000)
+    log = make_column_log(actions, {}, observations=rows)
     policy, report = clone_log(log, jax.random.key(0), QUICK)
     assert isinstance(policy, MLPPolicy)
     assert report.n_rows + report.n_held_out == 3000
     assert report.head == "categorical"
-    said = np.asarray(policy(jnp.asarray(rows)).probabilities)
+    said = np.asarray(expect(Categorical, policy(jnp.asarray(rows))).probabilities)
     assert np.mean(np.abs(said - probabilities)) < 0.04
     # The best possible likelihood is minus the entropy; the baseline is that of a fair coin.
     entropy = -np.mean(np.sum(probabilities * np.log(probabilities), axis=-1))
@@ -65,12 +45,12 @@ def test_a_classifier_of_the_actions():
         (Box(-0.5, 0.5, (1,)), "clipped_gaussian"),
     ],
 )
-def test_gaussians_of_the_actions(space, head):
+def test_gaussians_of_the_actions(space: Box, head: Head) -> None:
     draw = np.random.default_rng(3)
     rows = draw.normal(size=(4000, 2)).astype(np.float32)
     mean, std = np.tanh(rows[:, :1]), 0.3
     actions = np.clip(mean + std * draw.normal(size=(4000, 1)), space.low, space.high)
-    log = make_log(actions, {}, observations=rows, space=space)
+    log = make_column_log(actions, {}, observations=rows, space=space)
     policy, report = clone_log(log, jax.random.key(0), QUICK)
     assert (policy.head, report.head) == (head, head)
     said = policy(jnp.asarray(rows))
@@ -81,11 +61,11 @@ def test_gaussians_of_the_actions(space, head):
     assert report.calibration_error < 0.05
 
 
-def test_squashed_actions_get_a_squashed_gaussian():
+def test_squashed_actions_get_a_squashed_gaussian() -> None:
     draw = np.random.default_rng(3)
     rows = draw.normal(size=(4000, 2)).astype(np.float32)
     actions = np.tanh(rows[:, :1] + draw.normal(size=(4000, 1)))
-    log = make_log(actions, {}, observations=rows, space=Box(-1.0, 1.0, (1,)))
+    log = make_column_log(actions, {}, observations=rows, space=Box(-1.0, 1.0, (1,)))
     policy, report = clone_log(log, jax.random.key(0), QUICK)
     assert policy.head == "squashed_gaussian"
     noise = stats.norm.entropy()
@@ -93,13 +73,13 @@ def test_squashed_actions_get_a_squashed_gaussian():
     assert report.log_likelihood == pytest.approx(-noise - slope, abs=0.1)
 
 
-def test_more_episodes_leave_less_uncertainty():
+def test_more_episodes_leave_less_uncertainty() -> None:
     found = []
     for n in (200, 3200):
-        rows, probabilities, actions = choose(n)
-        log = make_log(actions, {}, observations=rows)
+        rows, probabilities, actions = choose_actions(n)
+        log = make_column_log(actions, {}, observations=rows)
         policy, report = clone_log(log, jax.random.key(0), QUICK)
-        said = np.asarray(policy(jnp.asarray(rows)).probabilities)
+        said = np.asarray(expect(Categorical, policy(jnp.asarray(rows))).probabilities)
         away = np.mean(0.5 * np.abs(said - probabilities).sum(axis=-1))
         found.append((report.uncertainty, away))
     # Errors of sixteen times as many rows are a quarter; both numbers are of the size of the error.
@@ -110,8 +90,8 @@ def test_more_episodes_leave_less_uncertainty():
     assert find_uncertainty({"source": "clone", "report": report.as_json()}) == report.uncertainty
 
 
-def test_one_episode_is_split_by_rows():
-    rows, _, actions = choose(200)
+def test_one_episode_is_split_by_rows() -> None:
+    rows, _, actions = choose_actions(200)
     log = Log.from_arrays(
         rows, actions, np.zeros(200), np.arange(200) == 199, next_observations=None
     )

@@ -1,5 +1,7 @@
 """Mixtures of distributions over action vectors."""
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -11,23 +13,11 @@ from nacre.policies.distributions import (
     Deterministic,
     Gaussian,
     Mixture,
-    Uniform,
 )
+from tests.support.distributions import deterministic, deterministic_and_uniform, uniform
 
 
-def uniform():
-    return Uniform(jnp.array([-1.0, -0.3, -2.0]), jnp.array([0.7, 0.9, 0.5]))
-
-
-def deterministic():
-    return Deterministic(jnp.array([-0.01, 0.5, -0.1]))
-
-
-def deterministic_and_uniform():
-    return Mixture(jnp.array([0.25, 0.75]), (deterministic(), uniform()))
-
-
-def test_parts_of_weight_zero_are_never_drawn():
+def test_parts_of_weight_zero_are_never_drawn() -> None:
     parts = (Deterministic(jnp.array([1.0])), Deterministic(jnp.array([2.0])))
     noise = jnp.array([[0.0], [0.5], [1 - 2**-24], [1.0]])
     first = Mixture(jnp.array([1.0, 0.0]), parts).transform(noise)
@@ -36,7 +26,7 @@ def test_parts_of_weight_zero_are_never_drawn():
     np.testing.assert_array_equal(second, np.full((4, 1), 2.0))
 
 
-def test_an_atom_has_a_probability_and_a_mixture_with_one_has_no_density():
+def test_an_atom_has_a_probability_and_a_mixture_with_one_has_no_density() -> None:
     atom = deterministic()
     assert float(atom.log_prob(atom.action)) == 0.0
     assert float(atom.log_prob(atom.action + 1)) == -np.inf
@@ -45,14 +35,14 @@ def test_an_atom_has_a_probability_and_a_mixture_with_one_has_no_density():
         deterministic_and_uniform().log_prob(jnp.zeros(3))
 
 
-def test_a_mixture_broadcasts_shared_weights_and_parts():
+def test_a_mixture_broadcasts_shared_weights_and_parts() -> None:
     part = Gaussian(jnp.zeros((4, 3)), jnp.zeros((4, 3)))
     mixture = Mixture(jnp.array([0.5, 0.5]), (part, deterministic()))
     assert mixture.batch_shape == (4,)
     assert mixture.action_size == 3
 
     @eqx.filter_jit
-    def compute(mixture):
+    def compute(mixture: Mixture) -> Any:
         drawn = mixture.sample(jax.random.key(0), (2,))
         return drawn, mixture.mode(), mixture.mass(groups.sign(0))
 

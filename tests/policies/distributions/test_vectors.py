@@ -13,7 +13,7 @@ from nacre.policies.distributions import (
 )
 
 
-def test_box_mass_by_hand():
+def test_box_mass_by_hand() -> None:
     normal = Gaussian(jnp.array([1.0]), jnp.array([math.log(2.0)]))
     below = 0.3085375387259869  # Φ(-1/2)
     np.testing.assert_allclose(normal.mass(groups.sign(0)), [below, 1 - below], rtol=1e-6)
@@ -23,6 +23,6 @@ def test_box_mass_by_hand():
     )
 
 
-def test_an_atom_on_a_threshold_belongs_to_the_group_below():
+def test_an_atom_on_a_threshold_belongs_to_the_group_below() -> None:
     atoms = Deterministic(jnp.array([[-0.5], [0.0], [0.5]]))
     np.testing.assert_array_equal(atoms.mass(groups.sign(0)), [[1, 0], [1, 0], [0, 1]])

@@ -1,5 +1,8 @@
 """Policy tensors of the published experiments."""
 
+from collections.abc import Callable
+from pathlib import Path
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -8,16 +11,18 @@ import safetensors.numpy
 from gymnasium.spaces import Discrete
 
 from nacre.policies import (
+    Categorical,
+    Gaussian,
     Signature,
     fingerprint,
     read_policy,
     read_policy_with_provenance,
     write_policy,
 )
-from tests.support.policies import box, problems_of
+from tests.support.policies import box, expect, problems_of
 
 
-def published(kind, seed=0):
+def published(kind: str, seed: int = 0) -> tuple[dict[str, np.ndarray], dict[str, str]]:
     """Small tensors in the layout of the published files, observations of 5, hidden width 7."""
     rng = np.random.default_rng(seed)
     heads = {"logits": 4} if kind == "categorical_mlp" else {"mu_layer": 3, "log_std_layer": 3}
@@ -32,12 +37,12 @@ def published(kind, seed=0):
     return tensors, metadata
 
 
-def save(path, tensors, metadata):
+def save(path: Path, tensors: dict[str, np.ndarray], metadata: dict[str, str] | None) -> Path:
     path.write_bytes(safetensors.numpy.save(tensors, metadata=metadata))
     return path
 
 
-def test_published_squashed_gaussians_agree_with_numpy(tmp_path):
+def test_published_squashed_gaussians_agree_with_numpy(tmp_path: Path) -> None:
     tensors, metadata = published("squashed_gaussian_mlp")
     tensors["log_std_layer.bias"][:2] = [40.0, -60.0]
     policy, provenance = read_policy_with_provenance(
@@ -51,25 +56,29 @@ def test_published_squashed_gaussians_agree_with_numpy(tmp_path):
     assert log_std.max() > 2
     assert log_std.min() < -20
     distribution = policy(jnp.asarray(x))
-    np.testing.assert_allclose(distribution.location, mean, rtol=1e-4, atol=1e-5)
-    np.testing.assert_allclose(distribution.log_std, np.clip(log_std, -20, 2), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(expect(Gaussian, distribution).location, mean, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(
+        expect(Gaussian, distribution).log_std, np.clip(log_std, -20, 2), rtol=1e-4, atol=1e-5
+    )
     np.testing.assert_allclose(distribution.mode(), 0.4 * np.tanh(mean), rtol=1e-4, atol=1e-5)
     assert policy.signature == Signature(box(5), box(3, -0.4, 0.4))
     assert provenance == {"published": metadata}
 
 
-def test_published_categoricals_agree_with_numpy_and_have_one_relu(tmp_path):
+def test_published_categoricals_agree_with_numpy_and_have_one_relu(tmp_path: Path) -> None:
     tensors, metadata = published("categorical_mlp")
     policy = read_policy(save(tmp_path / "p.safetensors", tensors, metadata))
     x = np.random.default_rng(1).normal(size=(6, 5)).astype(np.float32)
     hidden = np.maximum(x @ tensors["net.0.weight"].T + tensors["net.0.bias"], 0)
     hidden = hidden @ tensors["net.2.weight"].T + tensors["net.2.bias"]
     logits = hidden @ tensors["logits.weight"].T + tensors["logits.bias"]
-    np.testing.assert_allclose(policy(jnp.asarray(x)).logits, logits, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(
+        expect(Categorical, policy(jnp.asarray(x))).logits, logits, rtol=1e-4, atol=1e-4
+    )
     assert policy.signature == Signature(box(5), Discrete(4))
 
 
-def test_published_policies_can_be_written_as_ours(tmp_path):
+def test_published_policies_can_be_written_as_ours(tmp_path: Path) -> None:
     policy = read_policy(save(tmp_path / "p.safetensors", *published("squashed_gaussian_mlp")))
     write_policy(policy, tmp_path / "ours.safetensors")
     assert fingerprint(read_policy(tmp_path / "ours.safetensors")) == fingerprint(policy)
@@ -110,13 +119,17 @@ def test_published_policies_can_be_written_as_ours(tmp_path):
         (lambda t, m: m.pop("kind"), "metadata kind is None"),
     ],
 )
-def test_published_files_that_do_not_fit(tmp_path, change, message):
+def test_published_files_that_do_not_fit(
+    tmp_path: Path,
+    change: Callable[[dict[str, np.ndarray], dict[str, str]], object],
+    message: str,
+) -> None:
     tensors, metadata = published("squashed_gaussian_mlp")
     change(tensors, metadata)
     (problem,) = problems_of(save(tmp_path / "p.safetensors", tensors, metadata))
     assert message in problem
 
 
-def test_a_file_without_metadata_is_no_policy(tmp_path):
+def test_a_file_without_metadata_is_no_policy(tmp_path: Path) -> None:
     (problem,) = problems_of(save(tmp_path / "p.safetensors", {"x": np.ones(1)}, None))
     assert "neither a nacre policy nor a published one" in problem
