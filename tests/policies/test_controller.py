@@ -1,3 +1,5 @@
+from typing import cast
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -44,7 +46,7 @@ def test_deterministic_actions_are_modes_and_leave_the_draws_alone(policy: Polic
     batch = observations(policy, 6)
     controller, other = Controller(policy, seed=3), Controller(policy, seed=3)
     for _ in range(3):
-        modes, _ = controller.predict(batch, deterministic=bool(np.True_))
+        modes, _ = controller.predict(batch, deterministic=cast(bool, np.True_))
         np.testing.assert_allclose(modes, policy(jnp.asarray(batch)).mode(), rtol=1e-5, atol=1e-6)
     np.testing.assert_array_equal(controller.predict(batch)[0], other.predict(batch)[0])
 

@@ -11,6 +11,9 @@ from nacre.policies import (
     RulePolicy,
     Signature,
     TabularPolicy,
+    deliver_policy,
+    fingerprint,
+    read_policy_with_provenance,
     write_policy,
 )
 from tests.support.policies import VECTOR
@@ -18,13 +21,38 @@ from tests.support.policies import VECTOR
 TABLE = TabularPolicy.from_probabilities([[0.7, 0.3, 0.0], [0.1, 0.6, 0.3]])
 
 
+def make_rule() -> RulePolicy:
+    """A policy of a kind that no file format of ours writes."""
+    empty, signature = jnp.zeros((0, 3)), Signature(VECTOR, Discrete(2))
+    return RulePolicy(empty, empty, jnp.zeros((1, 2)), signature, "categorical")
+
+
 def test_policies_without_a_file_form(tmp_path: Path) -> None:
-    signature = Signature(VECTOR, Discrete(2))
-    empty = jnp.zeros((0, 3))
-    rule = RulePolicy(empty, empty, jnp.zeros((1, 2)), signature, "categorical")
+    rule = make_rule()
     for name in ("p.onnx", "p.safetensors"):
         with pytest.raises(InputError, match="clone it into a network"):
             write_policy(rule, tmp_path / name)
     with pytest.raises(InputError, match=r"ends in \.safetensors or \.onnx"):
         write_policy(TABLE, tmp_path / "p.pt")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_delivery_holds_every_format_and_what_acts_with_it(tmp_path: Path) -> None:
+    delivery = deliver_policy(TABLE, tmp_path, "new", {"verdict": "switch"})
+    assert delivery.missing == ()
+    assert list(delivery.files) == ["new.safetensors", "predict.py", "new.onnx"]
+    assert {path.name for path in tmp_path.iterdir()} == set(delivery.files)
+    policy, provenance = read_policy_with_provenance(tmp_path / "new.safetensors")
+    assert fingerprint(policy) == fingerprint(TABLE)
+    assert provenance == {"verdict": "switch"}
+
+
+def test_a_delivery_removes_files_of_another_policy(tmp_path: Path) -> None:
+    deliver_policy(TABLE, tmp_path, "new", {})
+    delivery = deliver_policy(make_rule(), tmp_path, "new", {})
+    assert delivery.files == {}
+    assert [text.partition(":")[0] for text in delivery.missing] == [
+        "no new.safetensors",
+        "no new.onnx",
+    ]
+    assert [path.name for path in tmp_path.iterdir()] == ["predict.py"]

@@ -184,12 +184,11 @@ def test_fixed_batch_sizes_are_filled_up(tmp_path: Path) -> None:
 
 def test_discrete_observations(tmp_path: Path) -> None:
     table = onnx.numpy_helper.from_array(np.array([[0.25, 0.75], [1.0, 0.0]], np.float32), "t")
-    for shape, name in ((["n"], "flat.onnx"), (["n", 1], "column.onnx")):
+    shapes: dict[str, list[str | int]] = {"flat.onnx": ["n"], "column.onnx": ["n", 1]}
+    for name, shape in shapes.items():
         nodes = [helper.make_node("Gather", ["t", "x"], ["g"])]
-        squeeze = onnx.numpy_helper.from_array(np.array([0, 2]), "shape")
         nodes.append(helper.make_node("Reshape", ["g", "two"], ["probabilities"]))
         two = onnx.numpy_helper.from_array(np.array([-1, 2]), "two")
-        del squeeze
         graph = helper.make_graph(
             nodes,
             "made",
@@ -208,7 +207,7 @@ def test_discrete_observations(tmp_path: Path) -> None:
 
 
 def test_numbers_of_actions_need_the_spaces(tmp_path: Path) -> None:
-    integer = ("action", "ArgMax", (), TensorProto.INT64, ["n", 2])
+    integer: Output = ("action", "ArgMax", (), TensorProto.INT64, ["n", 2])
     path = make_model(tmp_path / "m.onnx", [integer])
     assert "give signature=" in refusal(path)
 
@@ -242,7 +241,7 @@ def test_unnamed_outputs_have_to_be_declared() -> None:
 
 
 def test_several_inputs(tmp_path: Path) -> None:
-    two = [("x", TensorProto.FLOAT, ["n", 2]), ("memory", TensorProto.FLOAT, ["n", 2])]
+    two: list[Input] = [("x", TensorProto.FLOAT, ["n", 2]), ("memory", TensorProto.FLOAT, ["n", 2])]
     path = make_model(tmp_path / "m.onnx", [copy("action")], inputs=two)
     assert "a policy has one" in refusal(path)
 

@@ -15,7 +15,6 @@ from nacre.policies import (
     Categorical,
     CloneConfig,
     Gaussian,
-    MLPPolicy,
     Policy,
     RulePolicy,
     Signature,
@@ -47,7 +46,9 @@ def make_log(signature: Signature = TRAFFIC, names: Sequence[str] = ("queue", "s
 def read(tmp_path: Path, text: str, acting: Signature = TRAFFIC, log: Log | None = None) -> Policy:
     path = tmp_path / "rule.toml"
     path.write_text(text, encoding="utf-8")
-    return read_policy(path, log=log or make_log(acting))
+    if named:
+        return read_policy(path, log=make_log(acting))
+    return read_policy(path, signature=acting)
 
 
 def refusal(tmp_path: Path, text: str, signature: Signature = TRAFFIC) -> str:
@@ -130,25 +131,25 @@ def test_action_vectors_certain_and_noisy(tmp_path: Path) -> None:
     np.testing.assert_allclose(policy(rows).mode(), [[0.5], [-0.5]])
     noisy = "mean = [0.5]\nstd = [0.1]", "mean = [0.0]\nstd = [0.2]"
     policy = read(tmp_path, text.format(*noisy), MOTOR)
-    assert expect(MLPPolicy, policy).head == "clipped_gaussian"
+    assert expect(RulePolicy, policy).head == "clipped_gaussian"
     np.testing.assert_allclose(expect(Gaussian, policy(rows)).std, [[0.1], [0.2]], rtol=1e-6)
 
 
 def test_discrete_observations(tmp_path: Path) -> None:
     signature = Signature(Discrete(4), Discrete(2))
     text = "[table]\ncolumns = { observation = [2] }\naction = [0, 1]\n"
-    policy = read(tmp_path, text, log=None, signature=signature)
+    policy = read(tmp_path, text, signature, named=False)
     assert policy(jnp.arange(4)).mode().tolist() == [0, 0, 1, 1]
 
 
 def test_columns_without_names_are_numbered(tmp_path: Path) -> None:
     text = "[table]\ncolumns = { observation_1 = [2] }\naction = [0, 1]\n"
-    policy = read(tmp_path, text, log=None, signature=TRAFFIC)
+    policy = read(tmp_path, text, TRAFFIC, named=False)
     assert policy(jnp.array([[9.0, 0.0], [0.0, 9.0]])).mode().tolist() == [0, 1]
 
 
 def test_rules_can_be_cloned(tmp_path: Path) -> None:
-    policy = read(tmp_path, FIRST_THAT_HOLDS)
+    policy = expect(RulePolicy, read(tmp_path, FIRST_THAT_HOLDS))
     rows = np.random.default_rng(0).normal(4.0, 2.0, (2000, 2)).astype(np.float32)
     config = CloneConfig(hidden=(16,), n_steps=600)
     clone, match = clone_policy(policy, rows, jax.random.key(0), config)

@@ -46,7 +46,8 @@ def policies(draw: st.DrawFn) -> Policy:
         table = rng.random(shape) * rng.integers(0, 2, shape)
         table[:, 0] += 0.1
         return TabularPolicy.from_probabilities(table / table.sum(axis=1, keepdims=True))
-    observation = draw(st.sampled_from([box(1), box(3, -2.0, 5.0), Discrete(4)]))
+    spaces: list[Box | Discrete] = [box(1), box(3, -2.0, 5.0), Discrete(4)]
+    observation = draw(st.sampled_from(spaces))
     kinds: list[tuple[Box | Discrete, Head]] = [
         (box(2, -0.4, 0.7), "squashed_gaussian"),
         (box(1), "gaussian"),
@@ -58,7 +59,7 @@ def policies(draw: st.DrawFn) -> Policy:
     hidden = draw(st.lists(st.integers(1, 5), max_size=2))
     inner: list[Activation] = ["tanh"] * len(hidden)
     scaling = None
-    if not isinstance(observation, Discrete) and draw(st.booleans()):
+    if isinstance(observation, Box) and draw(st.booleans()):
         scaling = Scaling.fit(np.random.default_rng(seed).normal(size=(9, len(observation.low))))
     return MLPPolicy.init(
         jax.random.key(seed),

@@ -241,7 +241,7 @@ def test_settings_that_cannot_be_read_are_named(
 
 def test_given_activation_has_to_agree() -> None:
     assert "relu in the zip, but tanh" in problems_of(
-        FIXTURES / "ppo_discrete.zip", activation="tanh"
+        FIXTURES / "ppo_discrete.zip", StableBaselinesOptions(activation="tanh")
     )
 
 
@@ -407,7 +407,7 @@ def test_statistics_are_named_by_their_file() -> None:
 def test_a_zip_survives_safetensors(tmp_path: Path) -> None:
     statistics = FIXTURES / "ppo_normalized_statistics.npz"
     for name, normalization in (("dqn", None), ("td3", None), ("ppo_normalized", statistics)):
-        policy = read_policy(FIXTURES / f"{name}.zip", **options)
+        policy = read_policy(FIXTURES / f"{name}.zip", normalization=normalization)
         write_policy(policy, tmp_path / "p.safetensors")
         assert fingerprint(read_policy(tmp_path / "p.safetensors")) == fingerprint(policy)
 
