@@ -40,7 +40,7 @@ def test_policies_without_a_file_form(tmp_path: Path) -> None:
 def test_a_delivery_holds_every_format_and_what_acts_with_it(tmp_path: Path) -> None:
     delivery = deliver_policy(TABLE, tmp_path, "new", {"verdict": "switch"})
     assert delivery.missing == ()
-    assert list(delivery.files) == ["new.safetensors", "predict.py", "new.onnx"]
+    assert list(delivery.files) == ["new.safetensors", "new.onnx", "predict.py"]
     assert {path.name for path in tmp_path.iterdir()} == set(delivery.files)
     policy, provenance = read_policy_with_provenance(tmp_path / "new.safetensors")
     assert fingerprint(policy) == fingerprint(TABLE)

@@ -90,6 +90,12 @@ class MLP(eqx.Module):
             activations = (*between, "identity")
         return cls(tuple(weights), tuple(biases), activations)
 
+    def with_last(
+        self, weight: Float[Array, "inputs outputs"], bias: Float[Array, " outputs"]
+    ) -> MLP:
+        """The same network with another last layer."""
+        return MLP((*self.weights[:-1], weight), (*self.biases[:-1], bias), self.activations)
+
     @property
     def sizes(self) -> tuple[int, ...]:
         """Width of the input and of each layer."""

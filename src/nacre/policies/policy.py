@@ -52,18 +52,12 @@ class Signature:
     @property
     def observation_size(self) -> int:
         """Length of an encoded observation: the vector's, or the number of states."""
-        space = self.observation_space
-        if isinstance(space, gymnasium.spaces.Discrete):
-            return int(space.n)
-        return int(np.prod(cast(gymnasium.spaces.Box, space).shape))
+        return _count(self.observation_space)
 
     @property
     def action_size(self) -> int:
         """Number of coordinates of an action vector, or of discrete actions."""
-        space = self.action_space
-        if isinstance(space, gymnasium.spaces.Discrete):
-            return int(space.n)
-        return int(np.prod(cast(gymnasium.spaces.Box, space).shape))
+        return _count(self.action_space)
 
     @property
     def discrete_actions(self) -> bool:
@@ -128,6 +122,13 @@ def ask(policy: Policy, observations: Array) -> ActionDistribution:
         lambda part: part.reshape(blocks * size, *part.shape[2:])[:n], said
     )
     return answer
+
+
+def _count(space: gymnasium.Space[Any]) -> int:
+    """Values of a discrete space, or coordinates of a box."""
+    if isinstance(space, gymnasium.spaces.Discrete):
+        return int(space.n)
+    return int(np.prod(cast(gymnasium.spaces.Box, space).shape))
 
 
 def describe_space(space: gymnasium.Space[Any]) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-
 import equinox as eqx
 import gymnasium
 import jax.numpy as jnp
@@ -12,7 +10,7 @@ from jaxtyping import Array, Float, Int
 
 from nacre.policies.answers import WIDEST_LOG_STD
 from nacre.policies.distributions import ActionDistribution
-from nacre.policies.heads import Head, make_distribution
+from nacre.policies.heads import Head, digest_outputs, make_distribution
 from nacre.policies.policy import Policy, Signature
 
 
@@ -54,7 +52,4 @@ class RulePolicy(Policy):
     @property
     def digest(self) -> str:
         """SHA-256 of its boxes and answers."""
-        content = hashlib.sha256(self.head.encode())
-        for array in (self.lower, self.upper, self.outputs):
-            content.update(np.asarray(array).tobytes())
-        return content.hexdigest()
+        return digest_outputs(self.head, self.lower, self.upper, self.outputs)

@@ -19,8 +19,7 @@ DELIVERED: Mapping[str, str] = {
     "safetensors": "the policy; read it with nacre.read_policy",
     "onnx": "the same for ONNX runtimes",
 }
-PREDICTED = "safetensors"
-"""The format that `predict.py` acts with."""
+"""Formats of a delivery, and what to say of each file."""
 
 
 def write_policy(
@@ -91,9 +90,9 @@ def deliver_policy(
             continue
         write_whole(path, blob)
         files[path.name] = text
-        if form_name == PREDICTED:
-            write_predictor(Path(folder) / "predict.py")
-            files["predict.py"] = f"acts with {path.name}, without JAX"
+    if (acting := f"{stem}.safetensors") in files:
+        write_predictor(Path(folder) / "predict.py")
+        files["predict.py"] = f"acts with {acting}, without JAX"
     return Delivery(files, tuple(missing))
 
 

@@ -43,7 +43,7 @@ def make_log(signature: Signature = TRAFFIC, names: Sequence[str] = ("queue", "s
     )
 
 
-def read(tmp_path: Path, text: str, acting: Signature = TRAFFIC, log: Log | None = None) -> Policy:
+def read(tmp_path: Path, text: str, acting: Signature = TRAFFIC, *, named: bool = True) -> Policy:
     path = tmp_path / "rule.toml"
     path.write_text(text, encoding="utf-8")
     if named:
@@ -235,5 +235,7 @@ def test_tables_of_many_cells(tmp_path: Path) -> None:
 
 
 def test_the_spaces_are_needed(tmp_path: Path) -> None:
+    path = tmp_path / "rule.toml"
+    path.write_text(OTHERWISE, encoding="utf-8")
     with pytest.raises(InputError, match="give log="):
-        read(tmp_path, OTHERWISE, log=None)
+        read_policy(path)

@@ -126,11 +126,9 @@ def _support_network(policy: MLPPolicy, observations: np.ndarray) -> MLPPolicy:
 
 def _add_noise(policy: MLPPolicy, log_std: Float[Array, " size"]) -> MLPPolicy:
     """A network of action vectors with the same noise everywhere."""
-    weights, biases = policy.network.weights, policy.network.biases
-    network = dataclasses.replace(
-        policy.network,
-        weights=(*weights[:-1], jnp.concatenate([weights[-1], jnp.zeros_like(weights[-1])], -1)),
-        biases=(*biases[:-1], jnp.concatenate([biases[-1], log_std])),
+    weight, bias = policy.network.weights[-1], policy.network.biases[-1]
+    network = policy.network.with_last(
+        jnp.concatenate([weight, jnp.zeros_like(weight)], -1), jnp.concatenate([bias, log_std])
     )
     return dataclasses.replace(policy, network=network, head=plain_gaussian(policy.signature))
 

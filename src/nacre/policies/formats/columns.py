@@ -13,15 +13,12 @@ from jaxtyping import PRNGKeyArray
 
 from nacre.errors import InputError
 from nacre.logs import Log
-from nacre.policies.answers import WIDEST_LOG_STD, Answers, find_form, find_head, head_outputs
+from nacre.policies.answers import Answers, find_form, find_head, head_outputs
 from nacre.policies.cloning.fitting import CloneConfig
 from nacre.policies.formats.base import PolicyFormat, PolicyOptions, Provenance
 from nacre.policies.formats.recording import add_match
-from nacre.policies.network_policy import MLPPolicy
-from nacre.policies.networks import MLP
 from nacre.policies.policy import Policy, Signature
-from nacre.policies.records import Record, hash_rows, record_rows
-from nacre.policies.tabular import TabularPolicy
+from nacre.policies.records import Record, hash_rows, record_rows, tabulate_outputs
 
 _NAMES = {
     "probabilities": ("probabilities", "probability", "probs", "prob"),
@@ -136,12 +133,8 @@ def _tabulate(form: str, answers: Answers, log: Log, signature: Signature) -> Po
         rows = np.tile(values.mean(axis=0), (n, 1))
         rows[met] = _average(values, states, int(met.sum()))
         table[name] = rows
-    outputs = jnp.asarray(head_outputs(form, table, signature, n))
-    head = find_head(form, signature)
-    if head == "categorical":
-        return TabularPolicy(outputs, signature)
-    network = MLP((outputs,), (jnp.zeros(outputs.shape[1]),), ("identity",))
-    return MLPPolicy(network, None, signature, head, WIDEST_LOG_STD)
+    outputs = head_outputs(form, table, signature, n)
+    return tabulate_outputs(find_head(form, signature), outputs, signature)
 
 
 COLUMNS = ColumnsFormat()
