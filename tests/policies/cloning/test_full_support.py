@@ -174,7 +174,7 @@ def test_rules_are_opened_and_cloned() -> None:
 def test_rules_of_vectors_are_opened() -> None:
     rule = build_rule(PUSH, VECTORS, ("queue", "speed"))
     opened = give_full_support(rule, ROWS)
-    assert expect(MLPPolicy, opened).head == "clipped_gaussian"
+    assert expect(RulePolicy, opened).head == "clipped_gaussian"
     said = opened(jnp.asarray(ROWS))
     np.testing.assert_allclose(
         expect(Gaussian, said).location, np.where(ROWS[:, :1] > 0, 0.5, -0.5)
