@@ -38,8 +38,8 @@ def test_parameters_by_hand() -> None:
     np.testing.assert_array_equal(outputs, [[0.5, WIDEST_LOG_STD[0]]])
     chosen = head_outputs("q", {"q": np.array([[1.0, 3.0, 2.0]])}, CHOICES, 1)
     np.testing.assert_array_equal(chosen, [[-np.inf, 0.0, -np.inf]])
+    wrong = np.array([[0.5, 0.5, 0.0], [0.5, 0.6, 0.0]])
     with pytest.raises(InputError, match="probabilities at observation 1"):
-        wrong = np.array([[0.5, 0.5, 0.0], [0.5, 0.6, 0.0]])
         head_outputs("probabilities", {"probabilities": wrong}, CHOICES, 2)
     with pytest.raises(InputError, match="is not made of numbers"):
         as_numbers("left", "action")
