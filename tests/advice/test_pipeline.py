@@ -29,7 +29,8 @@ from nacre.learners.scale_noise import Candidate
 from nacre.logs import Log
 from nacre.parallel import local as engines
 from nacre.policies import TabularPolicy, fingerprint, read_policy
-from nacre.policies.policy import MLPPolicy, Signature
+from nacre.policies.network_policy import MLPPolicy
+from nacre.policies.policy import Signature
 from nacre.report.document import read_decision
 from nacre.report.evidence import read_evidence
 from nacre.simulators import FiniteWorld

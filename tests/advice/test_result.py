@@ -27,7 +27,8 @@ from nacre.inference.gain import Gain
 from nacre.inference.verdict import Judgement
 from nacre.learners.scale_noise import Candidate
 from nacre.policies import TabularPolicy, fingerprint, read_policy
-from nacre.policies.policy import MLPPolicy, Policy, Signature
+from nacre.policies.network_policy import MLPPolicy
+from nacre.policies.policy import Policy, Signature
 
 OLD = TabularPolicy.from_probabilities([[0.5, 0.5], [0.5, 0.5]])
 NEW = TabularPolicy.from_probabilities([[0.1, 0.9], [0.8, 0.2]])

@@ -13,7 +13,9 @@ from nacre.diagnostics import action_support as support
 from nacre.diagnostics.action_support import LARGEST_EXCESS, LARGEST_RARE, Support, examine_support
 from nacre.learners.scale_noise import calm_policy
 from nacre.policies.distributions import Deterministic, Mixture, Uniform
-from nacre.policies.policy import MLPPolicy, Policy, Signature, TabularPolicy
+from nacre.policies.network_policy import MLPPolicy
+from nacre.policies.policy import Policy, Signature
+from nacre.policies.tabular import TabularPolicy
 from tests.diagnostics.test_on_policy import BOX, FREE, PLANE, make_policy, sample_log
 
 GAUSSIANS = ["squashed_gaussian", "gaussian", "clipped_gaussian"]

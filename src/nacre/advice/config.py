@@ -14,7 +14,7 @@ from nacre.learners.net_actor_critic.config import ActorConfig, LearnerConfig, d
 from nacre.learners.net_actor_critic.occupancy import OccupancyConfig
 from nacre.learners.net_actor_critic.stopping import Plateau
 from nacre.logs import Log
-from nacre.policies.cloning.opening import LARGEST_DIVERGENCE
+from nacre.policies.cloning.full_support import LARGEST_DIVERGENCE
 from nacre.training.backup import CriticConfig
 from nacre.training.fitted_evaluation import EvaluationConfig
 

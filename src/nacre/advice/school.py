@@ -14,7 +14,7 @@ from nacre.learners.net_actor_critic.run import CLONED_ROWS, Learned, learn
 from nacre.learners.scale_noise import Candidate, calm_policy
 from nacre.logs import Log
 from nacre.policies.cloning.fitting import N_STRETCHES, CloneConfig
-from nacre.policies.cloning.opening import find_start
+from nacre.policies.cloning.full_support import find_start
 from nacre.policies.policy import Policy
 from nacre.training.progress import Agenda, Tick
 

@@ -9,7 +9,9 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
-from nacre.policies.policy import MLPPolicy, Policy, TabularPolicy
+from nacre.policies.network_policy import MLPPolicy
+from nacre.policies.policy import Policy
+from nacre.policies.tabular import TabularPolicy
 
 LEAST_LOG_STD = -40.0
 """The least log standard deviation that policies may have."""
