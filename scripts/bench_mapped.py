@@ -132,7 +132,8 @@ def train(path: Path, kind: str, steps: int, epochs: int) -> dict[str, Any]:
     from nacre.costs import TransportCost, groups
     from nacre.learners.net_actor_critic.config import default
     from nacre.learners.net_actor_critic.run import learn
-    from nacre.policies.policy import MLPPolicy, Signature
+    from nacre.policies.network_policy import MLPPolicy
+    from nacre.policies.policy import Signature
     from nacre.training.fitted_evaluation import EpochReport, evaluate_policy
     from nacre.training.progress import Tick
 

@@ -13,6 +13,7 @@ import gymnasium
 import jax
 import numpy as np
 import pytest
+from nacre.diagnostics.action_support import Support
 
 from nacre.advice import config as advice_config
 from nacre.advice import court, school
@@ -21,7 +22,6 @@ from nacre.advice.config import AdviceConfig, Lesson, suggest_config
 from nacre.advice.pipeline import advise
 from nacre.advice.result import Advice
 from nacre.costs import SwitchingCost, TransportCost, groups
-from nacre.diagnostics.action_support import Support
 from nacre.errors import InputError
 from nacre.estimators import exact
 from nacre.learners import ActorConfig, LearnerConfig, Plateau, Tick, default, paper
@@ -29,7 +29,8 @@ from nacre.learners.scale_noise import Candidate
 from nacre.logs import Log
 from nacre.parallel import local as engines
 from nacre.policies import TabularPolicy, fingerprint, read_policy
-from nacre.policies.policy import MLPPolicy, Signature
+from nacre.policies.network_policy import MLPPolicy
+from nacre.policies.policy import Signature
 from nacre.report.document import read_decision
 from nacre.report.evidence import read_evidence
 from nacre.simulators import FiniteWorld

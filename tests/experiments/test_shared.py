@@ -15,7 +15,8 @@ from nacre.estimators.simulation import simulate_value
 from nacre.experiments import shared as module
 from nacre.experiments.shared import TRUTH_SEED, Shared, make_old_policy, share_row
 from nacre.policies.files import fingerprint, write_policy
-from nacre.policies.policy import MLPPolicy, TabularPolicy
+from nacre.policies.network_policy import MLPPolicy
+from nacre.policies.tabular import TabularPolicy
 from nacre.simulators.registry import World, find_world
 from nacre.training.progress import Silent
 from nacre.training.returns import value_from_returns

@@ -23,7 +23,7 @@ from nacre.advice.pipeline import advise
 from nacre.costs import SwitchingCost, TransportCost, groups
 from nacre.logs import Log
 from nacre.policies import Policy, TabularPolicy
-from nacre.policies.policy import MLPPolicy
+from nacre.policies.network_policy import MLPPolicy
 from nacre.simulators import FiniteWorld, random_policy, random_world
 from nacre.simulators.collection import collect_log
 from nacre.simulators.registry import find_world

@@ -16,7 +16,9 @@ from nacre.learners import ActorConfig, LearnerConfig
 from nacre.learners.net_actor_critic.objective import SwitchingProblem
 from nacre.learners.net_actor_critic.step import State, init_state
 from nacre.logs import Log
-from nacre.policies.policy import MLPPolicy, Policy, Signature, TabularPolicy
+from nacre.policies.network_policy import MLPPolicy
+from nacre.policies.policy import Policy, Signature
+from nacre.policies.tabular import TabularPolicy
 from nacre.simulators import FiniteWorld, random_policy, random_world
 from nacre.training.backup import CriticConfig
 from nacre.training.fitted_evaluation import EvaluationConfig

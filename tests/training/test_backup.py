@@ -17,8 +17,11 @@ import pytest
 
 from nacre.errors import InputError
 from nacre.estimators.exact import state_action_values
+from nacre.policies.network_policy import MLPPolicy
+from nacre.policies.networks import Scaling
 from nacre.policies.optimisers import clipped_adam
-from nacre.policies.policy import MLPPolicy, Scaling, Signature, TabularPolicy
+from nacre.policies.policy import Signature
+from nacre.policies.tabular import TabularPolicy
 from nacre.simulators import FiniteWorld, random_policy, random_world
 from nacre.training.backup import (
     CriticConfig,

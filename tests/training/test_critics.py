@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 from nacre.policies.distributions import Categorical, Deterministic, Gaussian
-from nacre.policies.policy import MLPPolicy, Scaling, Signature
+from nacre.policies.network_policy import MLPPolicy
+from nacre.policies.networks import Scaling
+from nacre.policies.policy import Signature
 from nacre.training.critics import LAYER_NORM_EPSILON, Critics, combine_members
 
 ROWS, ACTIONS = 7, 3

@@ -17,7 +17,9 @@ import nacre.training.fitted_evaluation as module
 from nacre.errors import InputError
 from nacre.estimators.exact import start_value, value_range, values
 from nacre.logs import Log
-from nacre.policies.policy import MLPPolicy, Signature, TabularPolicy
+from nacre.policies.network_policy import MLPPolicy
+from nacre.policies.policy import Signature
+from nacre.policies.tabular import TabularPolicy
 from nacre.simulators import (
     LinearPolicy,
     double_integrator,

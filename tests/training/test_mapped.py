@@ -13,7 +13,10 @@ import pytest
 from nacre.errors import InputError
 from nacre.logs import Log, read_log, write_log
 from nacre.logs.storage import stores
-from nacre.policies.policy import MLPPolicy, Scaling, Signature, TabularPolicy
+from nacre.policies.network_policy import MLPPolicy
+from nacre.policies.networks import Scaling
+from nacre.policies.policy import Signature
+from nacre.policies.tabular import TabularPolicy
 from nacre.training import feeds, transitions
 from nacre.training.backup import CriticConfig
 from nacre.training.feeds import Feed, Recorder, States

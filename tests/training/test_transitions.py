@@ -9,7 +9,8 @@ import pytest
 
 import nacre.policies.policy as policy_module
 from nacre.logs import Log
-from nacre.policies.policy import MLPPolicy, Signature
+from nacre.policies.network_policy import MLPPolicy
+from nacre.policies.policy import Signature
 from nacre.training.transitions import Transitions
 
 

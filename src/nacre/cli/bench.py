@@ -21,7 +21,8 @@ from nacre.costs import TransportCost, UniformBox, groups
 from nacre.learners.net_actor_critic.config import LearnerConfig, default, paper
 from nacre.learners.net_actor_critic.objective import SwitchingProblem
 from nacre.learners.net_actor_critic.step import State, init_state, learn_epoch
-from nacre.policies.policy import MLPPolicy, Signature
+from nacre.policies.network_policy import MLPPolicy
+from nacre.policies.policy import Signature
 from nacre.training.backup import CriticState
 from nacre.training.fitted_evaluation import EvaluationConfig, run_evaluation_epoch
 from nacre.training.transitions import Batch, Transitions

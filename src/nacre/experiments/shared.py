@@ -25,7 +25,8 @@ from nacre.learners.net_actor_critic.config import LearnerConfig
 from nacre.logs import Log, read_log, write_log
 from nacre.policies import read_policy
 from nacre.policies.files import fingerprint
-from nacre.policies.policy import MLPPolicy, Policy
+from nacre.policies.network_policy import MLPPolicy
+from nacre.policies.policy import Policy
 from nacre.simulators.collection import check_policy, collect_log, discard_parts
 from nacre.simulators.registry import World, find_world
 from nacre.training.fitted_evaluation import Evaluation, init_critics

@@ -13,7 +13,9 @@ from jaxtyping import PRNGKeyArray
 
 from nacre.errors import InputError
 from nacre.learners.base import Candidate, LearningProblem
-from nacre.policies.policy import MLPPolicy, Policy, TabularPolicy
+from nacre.policies.network_policy import MLPPolicy
+from nacre.policies.policy import Policy
+from nacre.policies.tabular import TabularPolicy
 from nacre.training.progress import Reporter
 
 LEAST_LOG_STD = -40.0

@@ -16,8 +16,9 @@ import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from nacre.errors import InputError
+from nacre.policies.networks import Scaling
 from nacre.policies.optimisers import clipped_adam, init_memory
-from nacre.policies.policy import Policy, Scaling, Signature
+from nacre.policies.policy import Policy, Signature
 from nacre.training.critics import Chosen, Critics
 from nacre.training.loop import measure_norm
 from nacre.training.noise import draw_uniforms

@@ -10,7 +10,8 @@ import numpy as np
 from jaxtyping import Array, Int, PRNGKeyArray
 
 from nacre.logs import Log
-from nacre.policies.policy import Scaling, Signature
+from nacre.policies.networks import Scaling
+from nacre.policies.policy import Signature
 from nacre.training.backup import CriticConfig, CriticState, fit_critics, step_critics
 from nacre.training.critics import Critics
 from nacre.training.features import Floats

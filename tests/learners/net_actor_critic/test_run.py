@@ -24,7 +24,9 @@ from nacre.learners import Learned, Plateau, StoppingRule, Tick, learn
 from nacre.learners.net_actor_critic import epochs
 from nacre.learners.net_actor_critic.run import LEAST_LOGIT, first_policy, identify_run, open_policy
 from nacre.policies import fingerprint
-from nacre.policies.policy import MLPPolicy, Policy, TabularPolicy
+from nacre.policies.network_policy import MLPPolicy
+from nacre.policies.policy import Policy
+from nacre.policies.tabular import TabularPolicy
 from tests.support.learners import make_finite, make_learner, make_vectors, singletons
 
 CONFIG = make_learner()

@@ -30,7 +30,8 @@ from nacre.learners.net_actor_critic.step import (
     learn_epoch,
     step,
 )
-from nacre.policies.policy import MLPPolicy, Policy
+from nacre.policies.network_policy import MLPPolicy
+from nacre.policies.policy import Policy
 from nacre.training.critics import Critics
 from tests.support.learners import (
     by_sign,

@@ -17,7 +17,7 @@ from nacre.learners.net_actor_critic.config import LearnerConfig, default
 from nacre.learners.net_actor_critic.run import CLONED_ROWS, learn
 from nacre.learners.net_actor_critic.stopping import Plateau
 from nacre.learners.scale_noise import scale_noise
-from nacre.policies.cloning.opening import find_start
+from nacre.policies.cloning.full_support import find_start
 from nacre.policies.policy import Policy
 from nacre.training.progress import Reporter
 

@@ -22,9 +22,9 @@ import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from nacre.errors import InputError
-from nacre.policies.networks import MLP
+from nacre.policies.networks import MLP, Scaling
 from nacre.policies.optimisers import clipped_adam, init_memory
-from nacre.policies.policy import Policy, Scaling, Signature
+from nacre.policies.policy import Policy, Signature
 from nacre.training.transitions import Batch, Transitions
 
 

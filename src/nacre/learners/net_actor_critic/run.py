@@ -28,12 +28,14 @@ from nacre.learners.net_actor_critic.step import State, init_state
 from nacre.learners.net_actor_critic.stopping import Plateau, find_plateau, reason_to_stop
 from nacre.logs import Log
 from nacre.policies.blackbox import BlackBox
-from nacre.policies.cloning import opening
+from nacre.policies.cloning import full_support
 from nacre.policies.cloning.fitting import clone_policy
 from nacre.policies.files import fingerprint
-from nacre.policies.formats.rules import RulePolicy
-from nacre.policies.policy import MLPPolicy, Policy, TabularPolicy
+from nacre.policies.network_policy import MLPPolicy
+from nacre.policies.policy import Policy
 from nacre.policies.records import RecordedPolicy
+from nacre.policies.rules import RulePolicy
+from nacre.policies.tabular import TabularPolicy
 from nacre.training.critics import Critics
 from nacre.training.fitted_evaluation import as_rows
 from nacre.training.preparation import begin_critics, fit_scaling, largest_believable
@@ -204,7 +206,7 @@ def open_policy(policy: Policy, log: Log) -> Policy:
     Every other number keeps its bits.
     """
     if not isinstance(policy, TabularPolicy):
-        return opening.open_policy(policy, log.observations[:CLONED_ROWS])
+        return full_support.give_full_support(policy, log.observations[:CLONED_ROWS])
     total = jax.nn.logsumexp(policy.logits, axis=-1, keepdims=True)
     return TabularPolicy(jnp.maximum(policy.logits, total + LEAST_LOGIT), policy.signature)
 

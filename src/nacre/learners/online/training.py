@@ -33,7 +33,7 @@ from nacre.learners.online.soft_actor_critic import (
     scale_critics,
 )
 from nacre.policies import fingerprint, write_policy
-from nacre.policies.policy import MLPPolicy
+from nacre.policies.network_policy import MLPPolicy
 from nacre.simulators.registry import Simulator, World
 from nacre.simulators.rollouts import draw_actions, uniform_actions
 from nacre.training.progress import Reporter, Silent, Tick

@@ -1,7 +1,7 @@
-"""Policies that rule nothing out, as near as possible to ones that do.
+"""Policies with full support, as near as possible to ones without.
 
-Learning measures how far it has left the old policy. From a policy that never takes some action
-that distance is infinite as soon as the action is tried, and has no gradient.
+Learning measures KL(new ‖ old). From an old policy that never takes some action the divergence is
+infinite as soon as the action is tried, and has no gradient.
 """
 
 from __future__ import annotations
@@ -16,42 +16,43 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from nacre.policies.blackbox import as_batch
 from nacre.policies.cloning.fitting import CloneConfig, clone_outputs
 from nacre.policies.cloning.softening import soften
-from nacre.policies.formats.rules import RulePolicy
 from nacre.policies.heads import Head, plain_gaussian
-from nacre.policies.policy import MLPPolicy, Policy, Signature
+from nacre.policies.network_policy import MLPPolicy
+from nacre.policies.policy import Policy, Signature
 from nacre.policies.records import RecordedPolicy
+from nacre.policies.rules import RulePolicy
 
-DOUBT = 0.05
-"""Probability shared by the actions that are never taken, or the noise of a certain action vector
-in units of half its range, of its spread where it has no bounds."""
+EXPLORATION = 0.05
+"""Probability shared by the actions that are never taken, or the noise of a deterministic action
+vector in units of half its range, of its standard deviation where it has no bounds."""
 LARGEST_DIVERGENCE = 1e-4
 """In nats: up to here a clone stands for a policy whose weights are known."""
 
 
-def open_policy(policy: Policy, observations: np.ndarray) -> Policy:
-    """The same policy with a little doubt wherever it has none; itself where it has some already.
+def give_full_support(policy: Policy, observations: np.ndarray) -> Policy:
+    """The same policy with a positive probability of every action; itself where it has one already.
 
-    Choices that are never made share the probability `DOUBT`; certain action vectors get normal
-    noise of `DOUBT` times half their range. Every other number keeps its bits. Tables of discrete
-    states are left to `nacre.learners`.
+    Discrete actions of probability zero share the probability `EXPLORATION`; deterministic action
+    vectors get normal noise of `EXPLORATION` times half their range. Every other number keeps its
+    bits. Tables of discrete states are left to `nacre.learners`.
 
     Args:
         policy: The policy.
         observations: Where it will be asked, such as the log's observations.
     """
     if isinstance(policy, MLPPolicy):
-        return _open_network(policy, observations)
+        return _support_network(policy, observations)
     if not isinstance(policy, RecordedPolicy | RulePolicy):
         return policy
-    head, outputs = _open_outputs(policy.head, policy.outputs, policy.signature)
+    head, outputs = _support_outputs(policy.head, policy.outputs, policy.signature)
     if outputs is policy.outputs:
         return policy
     if isinstance(policy, RulePolicy):
         return dataclasses.replace(policy, outputs=outputs, head=head)
     clone = policy.clone
     if head == "categorical":
-        # Fitted to certain choices it has come to be certain itself.
-        clone = soften(dataclasses.replace(clone, head="greedy"), observations, 1.0 - DOUBT)
+        # Fitted to deterministic choices it has become nearly deterministic itself.
+        clone = soften(dataclasses.replace(clone, head="greedy"), observations, 1.0 - EXPLORATION)
     else:
         clone = _add_noise(clone, outputs[0, policy.signature.action_size :])
     return dataclasses.replace(policy, outputs=outputs, clone=clone)
@@ -82,15 +83,15 @@ def find_start(
     Returns:
         None for tables, and for policies of other kinds.
     """
-    opened = open_policy(policy, observations)
+    supported = give_full_support(policy, observations)
     rows = as_batch(observations, policy.signature)
-    said = _ask(opened, rows)
+    said = _ask(supported, rows)
     if said is None:
         return None
     head, outputs = said
     clone, match = clone_outputs(head, outputs, rows, policy.signature, key, config)
-    if isinstance(opened, MLPPolicy) and not match.divergence <= largest_divergence:
-        return opened
+    if isinstance(supported, MLPPolicy) and not match.divergence <= largest_divergence:
+        return supported
     return clone
 
 
@@ -114,9 +115,9 @@ def _ask(policy: Policy, rows: np.ndarray) -> tuple[Head, np.ndarray] | None:
     return head, np.asarray(jax.nn.log_softmax(outputs) if head == "categorical" else outputs)
 
 
-def _open_network(policy: MLPPolicy, observations: np.ndarray) -> MLPPolicy:
+def _support_network(policy: MLPPolicy, observations: np.ndarray) -> MLPPolicy:
     if policy.head == "greedy":
-        return soften(policy, observations, 1.0 - DOUBT)
+        return soften(policy, observations, 1.0 - EXPLORATION)
     if policy.head != "deterministic":
         return policy
     said = policy.network(policy.encode(jnp.asarray(observations)))
@@ -125,18 +126,16 @@ def _open_network(policy: MLPPolicy, observations: np.ndarray) -> MLPPolicy:
 
 def _add_noise(policy: MLPPolicy, log_std: Float[Array, " size"]) -> MLPPolicy:
     """A network of action vectors with the same noise everywhere."""
-    weights, biases = policy.network.weights, policy.network.biases
-    network = dataclasses.replace(
-        policy.network,
-        weights=(*weights[:-1], jnp.concatenate([weights[-1], jnp.zeros_like(weights[-1])], -1)),
-        biases=(*biases[:-1], jnp.concatenate([biases[-1], log_std])),
+    weight, bias = policy.network.weights[-1], policy.network.biases[-1]
+    network = policy.network.with_last(
+        jnp.concatenate([weight, jnp.zeros_like(weight)], -1), jnp.concatenate([bias, log_std])
     )
     return dataclasses.replace(policy, network=network, head=plain_gaussian(policy.signature))
 
 
-def _open_outputs(
+def _support_outputs(
     head: Head, outputs: Float[Array, "rows outputs"], signature: Signature
-) -> tuple[Head, Float[Array, "rows opened"]]:
+) -> tuple[Head, Float[Array, "rows supported"]]:
     if head == "deterministic":
         log_std = jnp.broadcast_to(_find_noise(outputs, signature), outputs.shape)
         return plain_gaussian(signature), jnp.concatenate([outputs, log_std], axis=-1)
@@ -144,7 +143,7 @@ def _open_outputs(
     if head != "categorical" or not bool(jnp.any(never)):
         return head, outputs
     total = jax.nn.logsumexp(outputs, axis=-1, keepdims=True)
-    share = DOUBT / jnp.sum(never, axis=-1, keepdims=True)
+    share = EXPLORATION / jnp.sum(never, axis=-1, keepdims=True)
     return head, jnp.where(never, total + jnp.log(share), outputs)
 
 
@@ -155,4 +154,4 @@ def _find_noise(actions: Float[Array, "rows size"], signature: Signature) -> Flo
     spread = np.std(np.asarray(actions, np.float64), axis=0)
     half = np.where(bounded, high - low, 2.0) / 2.0
     unit = np.where(bounded | (spread == 0.0), half, spread)
-    return jnp.asarray(np.log(DOUBT * unit), jnp.float32)
+    return jnp.asarray(np.log(EXPLORATION * unit), jnp.float32)
