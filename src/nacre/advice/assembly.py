@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from nacre.advice.confounding import describe_confounding
 from nacre.advice.record import (
     BreakEvenEntry,
     CandidateEntry,
@@ -75,6 +76,7 @@ def build_advice(
         candidates=tuple(entries),
         log_checks=checks.as_json(),
         forbidden=checks.reason,
+        confounding=_find_confounding(setting, results, decision, evidence),
         notes=_remark(setting, checks),
         rule=config.rule.name,
         confidence_level=config.confidence,
@@ -91,6 +93,23 @@ def build_advice(
     )
     learned = [one for name, some in results.items() if name.startswith("learn ") for one in some]
     return Advice(record, finalists, setting.old_policy, decision.chosen, setting, tuple(learned))
+
+
+def _find_confounding(
+    setting: Setting, results: Mapping[str, Any], decision: Decision, evidence: list[Evidence]
+) -> dict[str, Any]:
+    """What would turn a switch; other answers need no turning."""
+    if decision.verdict != "switch":
+        return {}
+    chosen = evidence[decision.chosen]
+    return describe_confounding(
+        results["split"].test,
+        results["split"].old_policy,
+        results["finalists"][decision.chosen].policy,
+        setting.config.discount,
+        low=find_hull(chosen.estimates, decision.level)[0],
+        cost=chosen.price.total,
+    )
 
 
 def _gather(setting: Setting, results: Mapping[str, Any], place: int) -> Evidence:

@@ -9,6 +9,7 @@ from typing import Any
 
 import gymnasium
 
+from nacre.diagnostics.log_checks import LogCheckConfig
 from nacre.errors import InputError
 from nacre.estimators import ESTIMATORS, Estimator
 from nacre.inference.rule import BoundsRule, Rule
@@ -36,6 +37,7 @@ class AdviceConfig:
         discount: γ.
         look: Which look at a growing log this is; later looks have to prove more.
         looks: 1 if no other look was or will be taken.
+        checks: How the log is checked before anything else.
     """
 
     learners: tuple[Learner, ...] = field(default_factory=lambda: default_learners())
@@ -46,6 +48,7 @@ class AdviceConfig:
     discount: float = 0.99
     look: int = 1
     looks: int = 1
+    checks: LogCheckConfig = field(default_factory=LogCheckConfig)
 
     def __post_init__(self) -> None:
         problems = []
@@ -78,6 +81,7 @@ class AdviceConfig:
             "discount": self.discount,
             "look": self.look,
             "looks": self.looks,
+            "checks": dataclasses.asdict(self.checks),
         }
 
 

@@ -65,7 +65,9 @@ class Split:
 
 def check_log(setting: Setting, *, report: Any) -> LogChecks:
     """Whether the log is what it is taken for."""
-    return log_checks.check_log(setting.log, setting.old_policy, seed=setting.seed)
+    return log_checks.check_log(
+        setting.log, setting.old_policy, setting.config.checks, seed=setting.seed
+    )
 
 
 def split_log(setting: Setting, *, checks: LogChecks, report: Any) -> Split:
