@@ -3,64 +3,23 @@
 from __future__ import annotations
 
 import dataclasses
-import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-import jax
 import numpy as np
-from jaxtyping import PRNGKeyArray
-from numpy.typing import NDArray
 
-from nacre.advice.config import AdviceConfig
-from nacre.costs.breakdown import CostBreakdown
-from nacre.costs.family import SwitchingCost
+from nacre.advice.setting import Setting, Split
 from nacre.diagnostics import log_checks
 from nacre.diagnostics.log_checks import LogChecks
 from nacre.diagnostics.overlap import Overlap, measure_overlap
 from nacre.estimators.base import Estimate, Estimator, Problem, abstain
 from nacre.inference.intervals import find_centre
-from nacre.inference.price import Price, find_price
 from nacre.learners.base import Candidate, Learner, LearningProblem
 from nacre.logs import Log
-from nacre.policies.policy import Policy
 from nacre.training.progress import Reporter, Tick
 
 MOST_FINALISTS = 3
 """Candidates that compete on the test part: each one more costs power."""
-
-
-@dataclass(frozen=True)
-class Setting:
-    """What every task of one advice knows."""
-
-    log: Log
-    old_policy: Policy
-    cost: SwitchingCost
-    start: NDArray[np.generic]
-    config: AdviceConfig
-    uncertainty: float
-    seed: int
-
-    def key(self, name: str) -> PRNGKeyArray:
-        """The key of a task: it follows from the seed and the task's name alone."""
-        return jax.random.fold_in(jax.random.key(self.seed), zlib.crc32(name.encode()) >> 1)
-
-
-@dataclass(frozen=True)
-class Split:
-    """The episodes to learn from, those to test on, and the policy that made both.
-
-    Args:
-        learning: Nothing is tested on these.
-        test: Nothing is learned from these.
-        old_policy: The policy in force, with the exploration that the log shows on top of it.
-    """
-
-    learning: Log
-    test: Log
-    old_policy: Policy
 
 
 def check_log(setting: Setting, *, report: Any) -> LogChecks:
@@ -186,34 +145,6 @@ def estimate_gain(
         candidate.policy,
         _as_share(report, name),
     )
-
-
-@dataclass(frozen=True)
-class Charge:
-    """What the switch to one finalist costs."""
-
-    breakdown: CostBreakdown
-    price: Price
-
-
-def charge_finalists(
-    setting: Setting, *, split: Split, finalists: tuple[Candidate, ...], report: Any
-) -> tuple[Charge, ...]:
-    """The cost of each finalist, by the whole log: costs need no held-out part."""
-    found = []
-    for candidate in finalists:
-        policies = split.old_policy, candidate.policy
-        breakdown = setting.cost.evaluate(*policies, setting.log, seed=setting.seed)
-        price = find_price(
-            setting.cost,
-            breakdown,
-            *policies,
-            setting.log,
-            uncertainty=setting.uncertainty,
-            seed=setting.seed,
-        )
-        found.append(Charge(breakdown, price))
-    return tuple(found)
 
 
 def charge_overlap(estimate: Estimate, estimator: Estimator, penalty: float) -> Estimate:
