@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from typing import Any
 
 from nacre.advice.confounding import describe_confounding
 from nacre.advice.entries import enter_finalist
 from nacre.advice.old_value import value_old_policy
+from nacre.advice.provenance import describe_origin
 from nacre.advice.record import DecisionRecord
 from nacre.advice.result import Advice
 from nacre.advice.setting import Setting
 from nacre.advice.tasks import charge_overlap
-from nacre.costs.description import describe_cost
 from nacre.inference.evidence import Circumstances, Evidence
 from nacre.inference.intervals import find_hull
 from nacre.inference.rule import Decision
-from nacre.logs import Log
-from nacre.policies.files import fingerprint
-from nacre.versions import find_versions
 
 
 def build_advice(
@@ -71,13 +67,7 @@ def build_advice(
         interval_level=decision.level,
         look=config.look,
         looks=config.looks,
-        log=_describe_log(setting.log),
-        policy={"sha256": fingerprint(setting.old_policy), "uncertainty": setting.uncertainty},
-        cost_model=describe_cost(setting.cost),
-        config=config.as_json(),
-        seed=setting.seed,
-        versions=find_versions(),
-        wall_seconds=time.perf_counter() - began,
+        **describe_origin(setting, began),
     )
     learned = [one for name, some in results.items() if name.startswith("learn ") for one in some]
     return Advice(record, finalists, setting.old_policy, decision.chosen, setting, tuple(learned))
@@ -108,10 +98,6 @@ def _gather(setting: Setting, results: Mapping[str, Any], place: int) -> Evidenc
         for one in setting.config.estimators
     )
     return Evidence(estimates, charge.price)
-
-
-def _describe_log(log: Log) -> dict[str, Any]:
-    return {"sha256": log.fingerprint(), "transitions": len(log), "episodes": log.n_episodes}
 
 
 def _remark(setting: Setting, checks: Any) -> tuple[str, ...]:
