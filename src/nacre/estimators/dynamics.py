@@ -254,7 +254,8 @@ def _losses(network: Network, rows: Sample) -> Float[Array, "members rows"]:
     outputs = network(jnp.broadcast_to(rows.inputs, (members, *rows.inputs.shape)))
     squares = (outputs[..., :-1] - rows.targets) ** 2
     ends = optax.sigmoid_binary_cross_entropy(outputs[..., -1], rows.ends)
-    return jnp.mean(squares[..., :-1], axis=-1) + squares[..., -1] + ends
+    losses: Array = jnp.mean(squares[..., :-1], axis=-1) + squares[..., -1] + ends
+    return losses
 
 
 @eqx.filter_jit
