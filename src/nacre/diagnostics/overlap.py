@@ -126,9 +126,8 @@ def measure_overlap(
     """
     seed = np.asarray(jax.random.key_data(key)).ravel().tolist()
     index = LogIndex(log, np.random.default_rng(seed))
-    horizon = min(int(log.episode_lengths.max()), MOST_STEPS)
     walks = [
-        _walk(index, log, policy, np.asarray(start), discount, horizon, np.random.default_rng(seed))
+        _walk(index, log, policy, np.asarray(start), discount, np.random.default_rng(seed))
         for policy in (old_policy, candidate)
     ]
     old, new = (float(walk.left.mean()) for walk in walks)
@@ -183,7 +182,6 @@ def _walk(
     policy: Policy,
     start: NDArray[Any],
     discount: float,
-    horizon: int,
     rng: np.random.Generator,
 ) -> _Walk:
     """Walkers that start at drawn starts; both policies' see the same draws."""
@@ -191,7 +189,7 @@ def _walk(
     noise_size = ask(policy, jnp.asarray(states)).noise_size
     inside, left = np.ones(N_WALKERS), np.zeros(N_WALKERS)
     events: list[tuple[NDArray[Any], NDArray[Any], Floats]] = []
-    for step in range(horizon):
+    for step in range(min(int(log.episode_lengths.max()), MOST_STEPS)):
         # A generator for each step: policies that need more noise do not shift the others' draws.
         draws = np.random.default_rng([int(rng.integers(2**31)), step])
         picks = draws.random(N_WALKERS)
