@@ -15,10 +15,10 @@ import pytest
 
 from nacre.diagnostics.log_index import LogIndex
 from nacre.diagnostics.overlap import measure_overlap, measure_value_range
-from nacre.log import Log
+from nacre.logs import Log
 from nacre.policies import Gaussian, Policy, Signature, TabularPolicy
-from nacre.worlds import random_world
-from nacre.worlds.linear import LinearPolicy, double_integrator
+from nacre.simulators import random_world
+from nacre.simulators.linear import LinearPolicy, double_integrator
 
 WORLD = double_integrator()
 SIGNATURE = Signature(WORLD.observation_space, WORLD.action_space)

@@ -15,10 +15,10 @@ from nacre.errors import InputError
 from nacre.estimators.base import Estimator, Problem, report_nothing
 from nacre.estimators.dynamics import DynamicsConfig
 from nacre.estimators.model import Model
-from nacre.log import Log
+from nacre.logs import Log
 from nacre.policies import Gaussian, Policy, Signature, TabularPolicy
-from nacre.worlds import random_world
-from nacre.worlds.linear import LinearPolicy, double_integrator
+from nacre.simulators import random_world
+from nacre.simulators.linear import LinearPolicy, double_integrator
 
 WORLD = double_integrator(discount=0.9)
 OLD = LinearPolicy(np.array([[-0.4, -0.6]]), np.array([0.5]))

@@ -85,6 +85,11 @@ class Model:
         """What it is called in records and on the page."""
         return "model"
 
+    @property
+    def extrapolates(self) -> bool:
+        """Beyond the log it says what its networks happen to say."""
+        return True
+
     def applies(self, problem: Problem) -> str:
         """Why it has nothing to say about such a log at all, or nothing."""
         if isinstance(problem.log.observation_space, Discrete):
