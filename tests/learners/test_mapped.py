@@ -18,7 +18,7 @@ from nacre.learners.net_actor_critic.run import Learned, learn
 from nacre.logs import Log, read_log, write_log
 from nacre.logs.storage import stores
 from nacre.policies.policy import Policy
-from nacre.training import feeds
+from nacre.training import mapped as mapped_module
 from nacre.training.backup import CriticConfig
 from tests.support.learners import by_sign, make_config, make_finite, make_vectors, singletons
 
@@ -28,7 +28,7 @@ CRITICS = CriticConfig(hidden=(4,), scale_observations=True, batch_size=8)
 def map_log(log: Log, directory: Path, monkeypatch: pytest.MonkeyPatch) -> Log:
     """The same log as one that is larger than memory, a few steps to a chunk."""
     monkeypatch.setattr(stores, "SMALL_BYTES", 0)
-    monkeypatch.setattr(feeds, "CHUNK_BYTES", 2000)
+    monkeypatch.setattr(mapped_module, "CHUNK_BYTES", 2000)
     write_log(log, directory / "log.parquet")
     mapped = read_log(directory / "log.parquet", cache_dir=directory / "cache")
     assert mapped.is_mapped

@@ -75,7 +75,9 @@ def test_what_a_policy_does_next_stays_with_its_row(monkeypatch):
     policy = MLPPolicy.init(jax.random.key(0), signature, head="categorical", hidden=(4,))
     monkeypatch.setattr(policy_module, "ASKED_ROWS", 2)
     transitions = Transitions.from_log(log)
-    batch = transitions.ask(policy).take(jnp.array([4, 0, 2, 2]))
+    told, asked = transitions.ask_next(policy)
+    assert asked is None
+    batch = told.take(jnp.array([4, 0, 2, 2]))
     expected = policy(batch.next_observations)
     np.testing.assert_allclose(batch.next_actions.logits, expected.logits, rtol=1e-6)
     assert batch.old_actions is transitions.take(jnp.array([0])).next_actions is None

@@ -7,7 +7,7 @@ Actor-Critic (Algorithm 1, lines 3-5 and 7).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 import equinox as eqx
 import jax
@@ -18,10 +18,10 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from nacre.errors import InputError
 from nacre.policies.optimisers import clipped_adam, init_memory
 from nacre.policies.policy import Policy, Scaling, Signature
+from nacre.training.batches import Batch
 from nacre.training.critics import Chosen, Critics
 from nacre.training.loop import measure_norm
 from nacre.training.noise import draw_uniforms
-from nacre.training.transitions import Batch, Transitions
 
 Backup = Literal["min", "mean", "own"]
 Form = Literal["apart", "net"]
@@ -224,27 +224,3 @@ def polyak_average(target: T, online: T, polyak: float) -> T:
         lambda slow, fast: slow + (1.0 - polyak) * (fast - slow), target, online
     )
     return averaged
-
-
-@eqx.filter_jit
-def fit_critics(
-    config: CriticConfig,
-    transitions: Transitions,
-    targets: Float[Array, " rows"],
-    state: CriticState,
-    key: PRNGKeyArray,
-    n_steps: int,
-) -> CriticState:
-    """Steps of plain regression on a target for every row of the log, in one compiled loop."""
-    dynamic, static = eqx.partition(state, eqx.is_array)
-
-    def step(i: Array, dynamic: Any) -> Any:
-        state = eqx.combine(dynamic, static)
-        rows = jax.random.randint(
-            jax.random.fold_in(key, i), (config.batch_size,), 0, len(transitions)
-        )
-        state, _ = step_critics(config, state, transitions.take(rows), targets[rows])
-        return eqx.filter(state, eqx.is_array)
-
-    fitted: CriticState = eqx.combine(jax.lax.fori_loop(0, n_steps, step, dynamic), static)
-    return fitted
