@@ -74,7 +74,7 @@ CONFIG = AdviceConfig(
         prefit_steps=100,
         n_cost_states=16,
     ),
-    behaviour_weights=(0.02,),
+    kl_weights=(0.02,),
     learned_noise=1.0,
     calm_factors=(0.3,),
     judges=JUDGES,
@@ -121,7 +121,7 @@ def found(weight: float) -> Advice:
 
 def judged_alone(config: AdviceConfig = CONFIG, **changes: Any) -> AdviceConfig:
     """Nothing learned, nothing calmed: only what is brought is judged."""
-    return dataclasses.replace(config, behaviour_weights=(), calm_factors=(), **changes)
+    return dataclasses.replace(config, kl_weights=(), calm_factors=(), **changes)
 
 
 # The three verdicts
@@ -239,7 +239,7 @@ def test_a_frontier_moves_less_mass_where_learning_thought_it_dear() -> None:
     assert near.cost.learning_mass < 0.5 * far.cost.learning_mass
     assert near.value.mean < far.value.mean
     assert near.candidate.origin == (
-        "Net Actor-Critic with behaviour weight 0.02, as if the switch cost 1000 times as much"
+        "Net Actor-Critic with KL weight 0.02, as if the switch cost 1000 times as much"
     )
     # Both pay today's price, and the frontier does not change who was there before.
     assert near.cost.total == pytest.approx(CHEAP * near.cost.learning_mass, rel=1e-3)
@@ -530,7 +530,7 @@ def test_who_convinces_spares_the_lessons_after_it(
     threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engines, "count_processors", lambda: threads)
-    config = dataclasses.replace(CONFIG, behaviour_weights=(0.02, 0.1), cost_factors=(1.0, 2.0))
+    config = dataclasses.replace(CONFIG, kl_weights=(0.02, 0.1), cost_factors=(1.0, 2.0))
     assert [one.name for one in config.find_earlier(config.lessons[3])] == ["learned-0.02-cost2"]
     heard: list[Tick] = []
     cheap = ask(CHEAP, config=config, reporter=heard.append)
@@ -550,9 +550,7 @@ def test_who_convinces_spares_the_lessons_after_it(
 
 
 def test_any_number_of_threads_gives_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
-    config = dataclasses.replace(
-        CONFIG, behaviour_weights=(0.02, 0.1), sparing=False, doubt_share=0.4
-    )
+    config = dataclasses.replace(CONFIG, kl_weights=(0.02, 0.1), sparing=False, doubt_share=0.4)
     found = []
     for threads in (1, 4):
         monkeypatch.setattr(engines, "count_processors", lambda threads=threads: threads)
@@ -622,20 +620,20 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"learning_share": 1.0}, "learning_share = 1.0: must lie between 0 and 1"),
     ({"rule": "guess"}, "rule = 'guess': known are bounds, paper"),
     (
-        {"behaviour_weights": (0.1, -1.0)},
-        "behaviour_weights = (0.1, -1.0): must be finite and not negative",
+        {"kl_weights": (0.1, -1.0)},
+        "kl_weights = (0.1, -1.0): must be finite and not negative",
     ),
     (
         {"cost_factors": (1.0, 2.0, 2.0)},
         "cost_factors = (1.0, 2.0, 2.0): must be finite, not negative and different",
     ),
     (
-        {"behaviour_weights": (math.nan,)},
-        "behaviour_weights = (nan,): must be finite and not negative",
+        {"kl_weights": (math.nan,)},
+        "kl_weights = (nan,): must be finite and not negative",
     ),
     (
         {"thrift": Lesson(math.inf)},
-        "thrift.behaviour_weight = inf: must be finite and not negative",
+        "thrift.kl_weight = inf: must be finite and not negative",
     ),
     ({"patience": 0}, "patience = 0: judges go on for their epochs at least"),
     ({"learned_noise": 0.0}, "learned_noise = 0.0: must lie in (0, 1]"),

@@ -85,7 +85,7 @@ def test_its_judges_are_patient_and_judge_the_old_policy_too() -> None:
         ({}, {"weight": CHEAP}),  # a switch
         ({"spread_scale": 1e6}, {}),  # no gain is proven at any price
         ({"rule": "paper"}, {}),  # nobody asks for a proof
-        ({"behaviour_weights": ()}, {}),  # nothing is to be learned
+        ({"kl_weights": ()}, {}),  # nothing is to be learned
         ({"cost_factors": (1.0, 3.0)}, {}),  # it was taught already
         ({}, {"log": sample(WORSE)}),  # not its log
     ],

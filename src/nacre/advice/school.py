@@ -71,7 +71,7 @@ class School:
     def learn(self, lesson: Lesson, first: Policy | None) -> Learned:
         """What is found by one of the configuration's lessons."""
         config, stage = self.config, f"learning {lesson.name}"
-        actor = dataclasses.replace(config.learner.actor, behaviour_weight=lesson.behaviour_weight)
+        actor = dataclasses.replace(config.learner.actor, kl_weight=lesson.kl_weight)
         self.agenda.begin(stage, config.learner.epochs)
         cost = self.cost
         learning, transaction = (lesson.cost_factor * price for price in cost.prices)

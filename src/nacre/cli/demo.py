@@ -17,7 +17,7 @@ DISCOUNT = 0.99
 def demo_config(example: TrafficExample) -> AdviceConfig:
     """What a log of this size calls for, with one learned candidate: it has to be quick."""
     config = suggest_config(example.log, DISCOUNT)
-    return dataclasses.replace(config, behaviour_weights=config.behaviour_weights[:1])
+    return dataclasses.replace(config, kl_weights=config.kl_weights[:1])
 
 
 def introduce(example: TrafficExample) -> str:

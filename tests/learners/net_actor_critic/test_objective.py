@@ -33,7 +33,7 @@ EVERYTHING = {
     "states": "mixture",
     "start_share": 0.3,
     "discounted_states": True,
-    "behaviour_weight": 0.1,
+    "kl_weight": 0.1,
     "sampling": "quasi",
 }
 compiled_terms = eqx.filter_jit(objective_terms)
@@ -84,11 +84,11 @@ def go(policy: Policy, direction: Policy, size: float) -> Policy:
 
 @pytest.mark.parametrize(("weight", "behaviour"), [(2.0, 0.0), (0.0, 1.0)])
 @pytest.mark.parametrize("kind", KINDS)
-def test_cost_and_behaviour_weight_both_pull_towards_the_old_policy(
+def test_cost_and_kl_weight_both_pull_towards_the_old_policy(
     kind: str, weight: float, behaviour: float
 ) -> None:
     """Plain ascent of the objective with critics that say nothing."""
-    config = make_config({"states": "log", "behaviour_weight": behaviour})
+    config = make_config({"states": "log", "kl_weight": behaviour})
     source, problem, state = set_up_away(kind, config, weight=weight)
     critics = silence(state, config).critics.online
     rows = jax.tree.map(lambda column: jnp.asarray(column[:64]), source.rows)
@@ -133,7 +133,7 @@ def test_terms_of_the_objective_by_hand() -> None:
     [
         ({"states": "start"}, (True, False, False)),
         ({"states": "log"}, (False, True, False)),
-        ({"states": "start", "behaviour_weight": 1.0}, (True, False, True)),
+        ({"states": "start", "kl_weight": 1.0}, (True, False, True)),
     ],
 )
 def test_terms_that_are_not_asked_for_are_zero(
@@ -173,9 +173,7 @@ def test_what_the_actor_maximises_by_hand() -> None:
     }
     for states, objective in expected.items():
         for weight in (0.0, 0.1):
-            config = make_config(
-                {"states": states, "start_share": 0.25, "behaviour_weight": weight}
-            )
+            config = make_config({"states": states, "start_share": 0.25, "kl_weight": weight})
             found = combine_objective(
                 config, value, gain, divergence, cost, length, spread, jnp.asarray(weight)
             )

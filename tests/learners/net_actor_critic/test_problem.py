@@ -15,7 +15,7 @@ from nacre.learners import LearnerConfig, Plateau
 from nacre.learners.net_actor_critic.problem import SwitchingProblem
 from tests.support.learners import make_config, make_finite, move, singletons
 
-CONFIG = make_config({"states": "log", "behaviour_weight": 0.1})
+CONFIG = make_config({"states": "log", "kl_weight": 0.1})
 
 
 def make(config: LearnerConfig = CONFIG, cost: SwitchingCost | None = None) -> SwitchingProblem:
@@ -35,7 +35,7 @@ def static_part(problem: SwitchingProblem) -> object:
         {"epochs": 7, "ramp_epochs": 3, "prefit_steps": 9, "stopping": Plateau()},
         {"n_cost_states_evaluation": 5, "reevaluate": False},
         {"evaluation": dataclasses.replace(CONFIG.evaluation, epochs=9, combine="mean")},
-        {"actor": dataclasses.replace(CONFIG.actor, behaviour_weight=0.3)},
+        {"actor": dataclasses.replace(CONFIG.actor, kl_weight=0.3)},
     ],
 )
 def test_what_a_step_does_not_see_compiles_nothing_anew(changes: dict[str, object]) -> None:
@@ -55,7 +55,7 @@ def test_prices_compile_nothing_anew_and_other_costs_do() -> None:
         {"form": "net"},
         {"discount": 0.5},
         {"n_cost_states": 3},
-        {"actor": dataclasses.replace(CONFIG.actor, behaviour_weight=0.0)},
+        {"actor": dataclasses.replace(CONFIG.actor, kl_weight=0.0)},
         {"evaluation": dataclasses.replace(CONFIG.evaluation, n_actions=7)},
     ],
 )
@@ -78,5 +78,5 @@ def test_the_share_of_the_cost_is_charged(share: float) -> None:
 def test_numbers_are_those_of_the_settings() -> None:
     problem = make()
     np.testing.assert_allclose(problem.prices, [2.0, 0.5])
-    np.testing.assert_allclose(problem.behaviour_weight, 0.1)
+    np.testing.assert_allclose(problem.kl_weight, 0.1)
     assert float(problem.price_share) == 1.0

@@ -143,11 +143,11 @@ def test_a_deterministic_policy_has_no_divergence() -> None:
     old = MLPPolicy.init(jax.random.key(0), policy.signature, head="deterministic", hidden=(8,))
 
     def trace(weight: float) -> Any:
-        config = make_config({"states": "log", "behaviour_weight": weight})
+        config = make_config({"states": "log", "kl_weight": weight})
         rows, problem, state = set_up(config, log, old, by_sign(0.0))
         return eqx.filter_eval_shape(step, problem, rows, jax.random.key(0), state)
 
     after, _ = trace(0.0)
     assert after.policy.network.weights[0].shape == (2, 8)
-    with pytest.raises(InputError, match=r"behaviour_weight.*Deterministic.*set it to 0"):
+    with pytest.raises(InputError, match=r"kl_weight.*Deterministic.*set it to 0"):
         trace(0.1)

@@ -31,7 +31,7 @@ class ActorConfig:
         sampling: Ordinary or quasi-random action samples at the start.
         discounted_states: Let the log's states weigh γ^t, t steps into their episode.
         combine: What the actor maximises of the ensemble: its minimum (the paper) or mean.
-        behaviour_weight: Weight of KL(new ‖ old) at the log's states.
+        kl_weight: Weight of KL(new ‖ old) at the log's states.
         learning_rate: Adam's.
         max_gradient_norm: Gradients longer than this are shortened to it; None for never.
         averaging: Share that the average of the policy's weights keeps at each step; the average is
@@ -48,7 +48,7 @@ class ActorConfig:
     sampling: Sampling = "ordinary"
     discounted_states: bool = False
     combine: Literal["min", "mean"] = "min"
-    behaviour_weight: float = 0.0
+    kl_weight: float = 0.0
     learning_rate: float = 3e-4
     max_gradient_norm: float | None = None
     averaging: float | None = None
@@ -68,10 +68,8 @@ class ActorConfig:
             problems.append(f"actor.combine = {self.combine!r}: known are min, mean")
         if not 0.0 <= self.start_share <= 1.0:
             problems.append(f"actor.start_share = {self.start_share}: must lie in [0, 1]")
-        if not 0.0 <= self.behaviour_weight < math.inf:
-            problems.append(
-                f"actor.behaviour_weight = {self.behaviour_weight}: must be finite and not negative"
-            )
+        if not 0.0 <= self.kl_weight < math.inf:
+            problems.append(f"actor.kl_weight = {self.kl_weight}: must be finite and not negative")
         if not self.learning_rate > 0:
             problems.append(f"actor.learning_rate = {self.learning_rate}: must be positive")
         if self.max_gradient_norm is not None and not self.max_gradient_norm > 0:

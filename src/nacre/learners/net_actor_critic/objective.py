@@ -29,7 +29,7 @@ def actor_objective(
     """What line 6 of Algorithm 1 ascends, with its value at the start, cost and divergence."""
     cost = price(policy)
     value, gain, divergence = objective_terms(problem, policy, critics, batch, key)
-    terms, weight = (value, gain, divergence, cost), problem.behaviour_weight
+    terms, weight = (value, gain, divergence, cost), problem.kl_weight
     objective = combine_objective(problem.config, *terms, problem.length, critics.spread, weight)
     return objective, (value, cost, divergence)
 
@@ -61,7 +61,7 @@ def objective_terms(
             actor.sampling,
         )
         value = jnp.mean(critics.expectation(rows, distribution, uniforms, actor.combine))
-    if actor.states != "start" or actor.behaviour_weight > 0:
+    if actor.states != "start" or actor.kl_weight > 0:
         distribution = policy(batch.observations)
     if actor.states != "start":
         uniforms = draw_uniforms(
@@ -73,7 +73,7 @@ def objective_terms(
         )
         expected = critics.expectation(batch.observations, distribution, uniforms, actor.combine)
         gain = jnp.mean(batch.weights * expected)
-    if actor.behaviour_weight > 0:
+    if actor.kl_weight > 0:
         old = batch.old_actions
         if old is None:
             old = problem.old_policy(batch.observations)
@@ -89,7 +89,7 @@ def combine_objective(
     cost: Float[Array, ""],
     length: Float[Array, ""],
     spread: Float[Array, ""],
-    behaviour_weight: Float[Array, ""],
+    kl_weight: Float[Array, ""],
 ) -> Float[Array, ""]:
     """What the actor maximises.
 
@@ -104,7 +104,7 @@ def combine_objective(
     share = {"start": 1.0, "log": 0.0, "mixture": actor.start_share}[actor.states]
     at_start = value - cost
     at_log = gain - cost / length
-    held = behaviour_weight * jax.lax.stop_gradient(spread) * divergence
+    held = kl_weight * jax.lax.stop_gradient(spread) * divergence
     return share * at_start + (1.0 - share) * at_log - held
 
 
@@ -137,6 +137,6 @@ def _divergence(new: ActionDistribution, old: ActionDistribution) -> Float[Array
     if isinstance(new, Gaussian) and isinstance(old, Gaussian):
         return new.kl(old)
     raise InputError(
-        f"actor.behaviour_weight: KL between a {type(new).__name__} and a {type(old).__name__} has "
+        f"actor.kl_weight: KL between a {type(new).__name__} and a {type(old).__name__} has "
         "no closed form; set it to 0"
     )

@@ -23,7 +23,7 @@ class SwitchingProblem(eqx.Module):
         old_policy: The policy in force.
         start: Where the next episode starts.
         prices: c_l and c_t.
-        behaviour_weight: Weight of KL(new ‖ old) at the log's states.
+        kl_weight: Weight of KL(new ‖ old) at the log's states.
         length: Mean discounted length of an episode.
         price_share: Share of the cost that is charged; less than all of it only during a ramp.
     """
@@ -33,7 +33,7 @@ class SwitchingProblem(eqx.Module):
     old_policy: Policy
     start: Float[Array, "starts ..."]
     prices: Float[Array, "2"]
-    behaviour_weight: Float[Array, ""]
+    kl_weight: Float[Array, ""]
     length: Float[Array, ""]
     price_share: Float[Array, ""]
 
@@ -58,7 +58,7 @@ class SwitchingProblem(eqx.Module):
             old_policy,
             jnp.asarray(start),
             prices=jnp.asarray(cost.prices, float),
-            behaviour_weight=jnp.asarray(config.actor.behaviour_weight, float),
+            kl_weight=jnp.asarray(config.actor.kl_weight, float),
             length=length,
             price_share=jnp.ones(()),
         )
@@ -75,9 +75,7 @@ class SwitchingProblem(eqx.Module):
 
 def _held(config: LearnerConfig) -> LearnerConfig:
     """All that a step does not look at at one value; of the KL only whether there is one."""
-    actor = dataclasses.replace(
-        config.actor, behaviour_weight=1.0 if config.actor.behaviour_weight > 0 else 0.0
-    )
+    actor = dataclasses.replace(config.actor, kl_weight=1.0 if config.actor.kl_weight > 0 else 0.0)
     return dataclasses.replace(
         config,
         actor=actor,

@@ -248,7 +248,7 @@ def _open_log(log: Log, old_policy: Policy, config: LearnerConfig) -> tuple[Batc
         log, discount=config.discount, discounted_states=config.actor.discounted_states
     )
     opened = open_policy(old_policy, log)
-    if config.actor.behaviour_weight > 0:
+    if config.actor.kl_weight > 0:
         source = source.ask_old(opened)
     return source, opened
 
