@@ -16,7 +16,7 @@ from nacre.logs import Log
 from nacre.policies.cloning.fitting import N_STRETCHES, CloneConfig
 from nacre.policies.cloning.opening import find_start
 from nacre.policies.policy import Policy
-from nacre.training.progress import Agenda, Tick
+from nacre.training.progress import Agenda, ProgressEvent
 
 COPYING = "copying the old policy"
 STAGES = ("learning", "judging", "doubting")
@@ -56,7 +56,7 @@ class School:
 
         def copied(done: int, total: int) -> None:
             epoch = done * N_STRETCHES // total - 1
-            self.agenda(Tick(COPYING, epoch, N_STRETCHES, total // N_STRETCHES))
+            self.agenda(ProgressEvent(COPYING, epoch, N_STRETCHES, total // N_STRETCHES))
 
         first = find_start(
             self.old_policy,
@@ -84,7 +84,7 @@ class School:
             old_value=float(np.mean(self.log.returns(config.learner.discount))),
             first=first,
             seed=self.seed + [*config.lessons, config.thrift].index(lesson),
-            reporter=lambda tick: self.agenda(dataclasses.replace(tick, stage=stage)),
+            reporter=lambda event: self.agenda(dataclasses.replace(event, stage=stage)),
         )
         if not learned.complete:
             raise KeyboardInterrupt

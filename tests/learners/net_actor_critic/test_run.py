@@ -20,7 +20,7 @@ import pytest
 from nacre.costs import SwitchingCost, TableImportance, TransportCost, WeightedStates, groups
 from nacre.costs.toml import parse_cost
 from nacre.errors import InputError
-from nacre.learners import Learned, Plateau, StoppingRule, Tick, learn
+from nacre.learners import Learned, Plateau, ProgressEvent, StoppingRule, learn
 from nacre.learners.net_actor_critic import run as run_module
 from nacre.learners.net_actor_critic.run import LEAST_LOGIT, first_policy, identify_run, open_policy
 from nacre.policies import fingerprint
@@ -61,7 +61,7 @@ def without_time(learned: Learned) -> list[dict[str, Any]]:
 
 
 def test_a_whole_run_says_what_it_did() -> None:
-    heard: list[Tick] = []
+    heard: list[ProgressEvent] = []
     learned = run_learning(reporter=heard.append)
     assert (learned.healthy, learned.complete) == (True, True)
     assert learned.stop_reason == "all epochs done"
@@ -69,7 +69,7 @@ def test_a_whole_run_says_what_it_did() -> None:
     assert [record.epoch for record in learned.history] == [0, 1, 2, 3]
     assert all(record.steps == 300 for record in learned.history)
     assert all(np.isfinite(list(record.values())).all() for record in without_time(learned))
-    assert [(tick.stage, tick.epoch, tick.epochs) for tick in heard] == [
+    assert [(event.stage, event.epoch, event.epochs) for event in heard] == [
         ("learning", epoch, 4) for epoch in range(4)
     ]
     last = learned.history[-1]
@@ -142,8 +142,8 @@ class Interrupt:
     def __init__(self, epochs: int) -> None:
         self.epochs = epochs
 
-    def __call__(self, tick: Tick) -> None:
-        if tick.epoch + 1 == self.epochs:
+    def __call__(self, event: ProgressEvent) -> None:
+        if event.epoch + 1 == self.epochs:
             raise KeyboardInterrupt
 
 
@@ -155,9 +155,9 @@ def test_resumed_equals_uninterrupted_bit_for_bit(tmp_path: Path) -> None:
     assert len(stopped.history) == 2
     assert not same_bits(stopped.state, uninterrupted().state)
 
-    heard: list[Tick] = []
+    heard: list[ProgressEvent] = []
     resumed = run_learning(checkpoint=str(path), reporter=heard.append)
-    assert [tick.epoch for tick in heard] == [2, 3]
+    assert [event.epoch for event in heard] == [2, 3]
     assert resumed.complete
     assert same_bits(resumed.state, uninterrupted().state)
     assert without_time(resumed) == without_time(uninterrupted())

@@ -40,7 +40,7 @@ from nacre.training.critics import Critics
 from nacre.training.fitted_evaluation import as_rows
 from nacre.training.loop import Outcome, run_epoch
 from nacre.training.preparation import begin_critics, fit_scaling, largest_believable
-from nacre.training.progress import Reporter, Silent, Tick
+from nacre.training.progress import NoProgress, Progress, ProgressEvent
 from nacre.training.sources import open_source
 
 CLONED_ROWS = 50_000
@@ -100,7 +100,7 @@ def learn(
     critics: Critics | None = None,
     first: Policy | None = None,
     seed: int = 0,
-    reporter: Reporter | None = None,
+    reporter: Progress | None = None,
     checkpoint: str | Path | None = None,
     on_epoch: Callable[[EpochRecord, Policy], None] | None = None,
 ) -> Learned:
@@ -123,7 +123,7 @@ def learn(
         on_epoch: Sees every epoch that went well, and the policy after it.
     """
     check_fit(log, old_policy, cost)
-    report = reporter or Silent()
+    report = reporter or NoProgress()
     rows = as_rows(start, old_policy.signature)
     keys = _Keys(*jax.random.split(jax.random.key(seed), 5))
     source, opened = _open_log(log, old_policy, config)
@@ -152,7 +152,7 @@ def learn(
                 state = outcome.state
                 record = EpochRecord.of(outcome, epoch, time.perf_counter() - began)
                 journal.add(record, state)
-                report(_tick(record, config))
+                report(_describe_epoch(record, config))
                 if on_epoch is not None:
                     on_epoch(record, state.outcome)
                 stop_reason = _reason(journal.records, old_value, config)
@@ -309,9 +309,9 @@ def _reason(history: list[EpochRecord], old_value: float, config: LearnerConfig)
     return reason_to_stop(judged, old_value, config.stopping)
 
 
-def _tick(record: EpochRecord, config: LearnerConfig) -> Tick:
+def _describe_epoch(record: EpochRecord, config: LearnerConfig) -> ProgressEvent:
     numbers = record.steps, record.critic_loss, record.net_value
-    return Tick("learning", record.epoch, config.epochs, *numbers)
+    return ProgressEvent("learning", record.epoch, config.epochs, *numbers)
 
 
 def identify_run(
