@@ -44,8 +44,8 @@ class CriticConfig:
         max_gradient_norm: Gradients, of all members together, longer than this are shortened to
             it; None for never.
         polyak: ρ_stb, the share that the target networks keep at each step.
-        backup: What the target is built from: the minimum over the members (the paper), their mean,
-            or each member's own target network.
+        backup: What the target is built from: "min", the minimum over the members (the paper's
+            pessimistic backup), "mean", their mean, or "own", each member's own target network.
         n_next_actions: Actions drawn at each next state (action vectors only).
         batch_size: Rows in a mini-batch.
     """

@@ -56,16 +56,28 @@ class ActorConfig:
     hidden: tuple[int, ...] = (256, 256)
 
     def __post_init__(self) -> None:
-        problems = []
-        for name in ("n_start_states", "n_action_samples", "n_log_action_samples"):
-            if getattr(self, name) < 1:
-                problems.append(f"actor.{name} = {getattr(self, name)}: at least 1 is needed")
-        if self.states not in ("start", "log", "mixture"):
-            problems.append(f"actor.states = {self.states!r}: known are start, log, mixture")
-        if self.sampling not in ("ordinary", "quasi"):
-            problems.append(f"actor.sampling = {self.sampling!r}: known are ordinary, quasi")
-        if self.combine not in ("min", "mean"):
-            problems.append(f"actor.combine = {self.combine!r}: known are min, mean")
+        problems = self._find_unknown_words() + self._find_wrong_numbers()
+        if problems:
+            raise InputError(problems)
+
+    def _find_unknown_words(self) -> list[str]:
+        known = {
+            "states": ("start", "log", "mixture"),
+            "sampling": ("ordinary", "quasi"),
+            "combine": ("min", "mean"),
+        }
+        return [
+            f"actor.{name} = {getattr(self, name)!r}: known are {', '.join(words)}"
+            for name, words in known.items()
+            if getattr(self, name) not in words
+        ]
+
+    def _find_wrong_numbers(self) -> list[str]:
+        problems = [
+            f"actor.{name} = {getattr(self, name)}: at least 1 is needed"
+            for name in ("n_start_states", "n_action_samples", "n_log_action_samples")
+            if getattr(self, name) < 1
+        ]
         if not 0.0 <= self.start_share <= 1.0:
             problems.append(f"actor.start_share = {self.start_share}: must lie in [0, 1]")
         if not 0.0 <= self.kl_weight < math.inf:
@@ -83,8 +95,7 @@ class ActorConfig:
             )
         if any(width < 1 for width in self.hidden):
             problems.append(f"actor.hidden = {self.hidden}: layers have at least one unit")
-        if problems:
-            raise InputError(problems)
+        return problems
 
 
 @dataclass(frozen=True)
