@@ -23,7 +23,7 @@ from nacre.training.batches import BatchSource
 from nacre.training.critics import Combine, Critics
 from nacre.training.evaluation_config import EvaluationConfig as EvaluationConfig
 from nacre.training.evaluation_epochs import EvaluationEpoch
-from nacre.training.loop import run_epoch
+from nacre.training.loop import epoch_keys, run_epoch
 from nacre.training.noise import draw_uniforms
 from nacre.training.preparation import begin_critics
 from nacre.training.preparation import draw_resampling as draw_resampling
@@ -138,11 +138,8 @@ def evaluate_policy(
     program = EvaluationEpoch.of(config.critics, asked, discount, largest)
     with source.open_stream(program.draw, config.steps_per_epoch) as stream:
         for epoch in range(0 if broken else config.epochs):
-            now, following = (jax.random.fold_in(epoch_key, e) for e in (epoch, epoch + 1))
-            is_last = epoch + 1 == config.epochs
-            state, info, steps, ok = run_epoch(
-                program, stream, state, now, None if is_last else following
-            )
+            keys = epoch_keys(epoch_key, epoch, config.epochs)
+            state, info, steps, ok = run_epoch(program, stream, state, *keys)
             reading = read(state)
             if not (bool(ok) and reading.is_believable(largest)):
                 broken = f"diverged in epoch {epoch} at step {int(steps)}; kept the epoch before"

@@ -100,6 +100,14 @@ def run_epoch(
     return Outcome(epoch.state, info, epoch.steps, ok)
 
 
+def epoch_keys(
+    key: PRNGKeyArray, epoch: int, n_epochs: int
+) -> tuple[PRNGKeyArray, PRNGKeyArray | None]:
+    """The key of an epoch of so many, and that of the one after it: None after the last."""
+    now, following = (jax.random.fold_in(key, number) for number in (epoch, epoch + 1))
+    return now, following if epoch + 1 < n_epochs else None
+
+
 def run_once(
     program: Program[S, I], source: BatchSource, n_steps: int, state: S, key: PRNGKeyArray
 ) -> Outcome[S, I]:

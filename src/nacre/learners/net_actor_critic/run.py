@@ -38,7 +38,7 @@ from nacre.policies.records import RecordedPolicy
 from nacre.training.batches import BatchSource
 from nacre.training.critics import Critics
 from nacre.training.fitted_evaluation import as_rows
-from nacre.training.loop import Outcome, run_epoch
+from nacre.training.loop import Outcome, epoch_keys, run_epoch
 from nacre.training.preparation import begin_critics, fit_scaling, largest_believable
 from nacre.training.progress import NoProgress, Progress, ProgressEvent
 from nacre.training.sources import open_source
@@ -144,8 +144,8 @@ def learn(
             while stop_reason is None:
                 epoch, began = len(journal.records), time.perf_counter()
                 program = LearningEpoch(problem.charging(_price_share(epoch, config)), largest)
-                now, following = (jax.random.fold_in(keys.epochs, e) for e in (epoch, epoch + 1))
-                outcome = run_epoch(program, stream, state, now, following)
+                now = epoch_keys(keys.epochs, epoch, config.epochs)
+                outcome = run_epoch(program, stream, state, *now)
                 if not bool(outcome.ok):
                     healthy, stop_reason = False, _describe_divergence(outcome, epoch, config)
                     break
@@ -158,8 +158,7 @@ def learn(
                 stop_reason = _reason(journal.records, old_value, config)
     except KeyboardInterrupt:
         complete, stop_reason = False, f"interrupted after {len(journal.records)} epochs"
-    history = tuple(journal.records)
-    return Learned(state.outcome, state, history, stop_reason or "", healthy, complete)
+    return journal.close(state, stop_reason or "", healthy, complete)
 
 
 class Journal:
@@ -188,6 +187,11 @@ class Journal:
         if self._path is not None:
             records = [dataclasses.asdict(one) for one in self.records]
             write_checkpoint(self._path, state, self._identity, records)
+
+    def close(self, state: State, stop_reason: str, healthy: bool, complete: bool) -> Learned:
+        """What was learned in all epochs."""
+        history = tuple(self.records)
+        return Learned(state.outcome, state, history, stop_reason, healthy, complete)
 
 
 def check_fit(log: Log, policy: Policy, cost: SwitchingCost) -> None:

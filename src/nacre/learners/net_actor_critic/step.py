@@ -106,20 +106,7 @@ def step(
         batch.rewards, batch.terminated, next_values, config.discount, current_price, config.form
     )
     critics, critic_info = step_critics(config.critics, state.critics, batch, targets)
-    occupancy = state.occupancy
-    if config.occupancy is not None and occupancy is not None:
-        occupancy = step_occupancy(
-            config.occupancy,
-            occupancy,
-            rows,
-            batch,
-            state.policy,
-            problem.old_policy,
-            config.discount,
-            start_key,
-        )
-        visits = jax.lax.stop_gradient(occupancy.online(batch.observations))
-        batch = eqx.tree_at(lambda b: b.weights, batch, batch.weights * visits)
+    occupancy, batch = _weigh_visits(problem, rows, batch, state, start_key)
 
     def loss(policy: Policy) -> tuple[Array, tuple[Array, Array, Array]]:
         objective, terms = actor_objective(problem, policy, critics.online, batch, price, actor_key)
@@ -144,6 +131,27 @@ def step(
     if average is not None and config.actor.averaging is not None:
         average = polyak_average(average, policy, config.actor.averaging)
     return State(policy, critics, memory, occupancy, average), info
+
+
+def _weigh_visits(
+    problem: SwitchingProblem, rows: Rows, batch: Batch, state: State, key: PRNGKeyArray
+) -> tuple[OccupancyState | None, Batch]:
+    """One step of the occupancy, and the batch weighed by it; as they are where there is none."""
+    config, occupancy = problem.config, state.occupancy
+    if config.occupancy is None or occupancy is None:
+        return occupancy, batch
+    occupancy = step_occupancy(
+        config.occupancy,
+        occupancy,
+        rows,
+        batch,
+        state.policy,
+        problem.old_policy,
+        config.discount,
+        key,
+    )
+    visits = jax.lax.stop_gradient(occupancy.online(batch.observations))
+    return occupancy, eqx.tree_at(lambda b: b.weights, batch, batch.weights * visits)
 
 
 def draw_rows(problem: SwitchingProblem, rows: Drawable, key: PRNGKeyArray) -> tuple[Batch, Array]:
