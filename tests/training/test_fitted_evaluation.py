@@ -66,7 +66,7 @@ def test_finite_worlds(seed, terminating):
         assert np.abs(found.per_critic - found.value).max() < allowed
 
 
-def test_two_state_world_as_in_the_paper():
+def test_two_state_world_as_in_the_paper() -> None:
     """Minimum in the backup and at the start, online networks read; within 2 % of the range 100."""
     world, policies = two_state_world(), two_state_policies()
     log = world.sample_log(policies["old"], 20_000, seed=0, horizon=200)
@@ -94,7 +94,7 @@ def as_policy(world, linear):
     )
 
 
-def test_linear_quadratic_world():
+def test_linear_quadratic_world() -> None:
     """A small network; old policy and one near the optimum within 3 % of the closed form.
 
     Over seeds the error of the second one varies by about 1.5 %.
@@ -124,7 +124,7 @@ def test_linear_quadratic_world():
     assert found["new"] > 0.5 * found["old"]
 
 
-def test_rewards_in_other_units_are_the_same_question():
+def test_rewards_in_other_units_are_the_same_question() -> None:
     """A thousandfold reward is a thousandfold value, to 1 %: scaled critics see no difference."""
     world, old, log = sample_finite(0)
     larger = dataclasses.replace(log, rewards=1000 * log.rewards)
@@ -135,7 +135,7 @@ def test_rewards_in_other_units_are_the_same_question():
 # What an evaluation says
 
 
-def test_shapes_and_reports():
+def test_shapes_and_reports() -> None:
     found, reports = evaluate_old()
     assert found.curve.shape == found.losses.shape == (10,)
     assert found.member_curves.shape == (10, 2)
@@ -152,7 +152,7 @@ def test_shapes_and_reports():
     assert repr(found) == f"Evaluation(value={found.value:.6g}, settled, all epochs done)"
 
 
-def test_same_seed_same_bits():
+def test_same_seed_same_bits() -> None:
     world, old, log = sample_finite(0)
     first, again = evaluate_old()[0], evaluate(old.copy(), log, world)
     np.testing.assert_array_equal(first.member_curves, again.member_curves)
@@ -165,7 +165,7 @@ def test_same_seed_same_bits():
     assert other.value != first.value
 
 
-def test_a_policy_can_be_asked_once():
+def test_a_policy_can_be_asked_once() -> None:
     """The same values as when it is asked at every step, to 1e-4."""
     _, old, log = sample_finite(0)
     policy, start = TabularPolicy.from_probabilities(old), log.starts[:1]
@@ -179,7 +179,7 @@ def test_a_policy_can_be_asked_once():
     np.testing.assert_allclose(values[1], values[0], rtol=1e-4)
 
 
-def test_paired_differences_carry_less_noise():
+def test_paired_differences_carry_less_noise() -> None:
     """Old against slightly changed: over seeds the difference varies less than the values do.
 
     Read after the third epoch of ten; standard deviations of three, at most half.
@@ -192,7 +192,7 @@ def test_paired_differences_carry_less_noise():
     assert np.std(pairs[:, 1] - pairs[:, 0]) < 0.5 * np.std(pairs[:, 0])
 
 
-def test_several_starts_are_averaged():
+def test_several_starts_are_averaged() -> None:
     """The mean over start states of what each would get alone; to 1e-5."""
     world, old, _ = sample_finite(0)
     policy, critics = TabularPolicy.from_probabilities(old), evaluate_old()[0].critics
@@ -205,7 +205,7 @@ def test_several_starts_are_averaged():
     assert abs(float(together[0]) - exact) < 0.02 * np.ptp(value_range(world))
 
 
-def test_minimum_is_below_every_member_and_the_mean():
+def test_minimum_is_below_every_member_and_the_mean() -> None:
     """On critics that disagree; a quantile lies between."""
     _, old, _ = sample_finite(0)
     policy, critics = TabularPolicy.from_probabilities(old), evaluate_old()[0].critics
@@ -252,7 +252,7 @@ FEW = dataclasses.replace(FINITE, epochs=2, steps_per_epoch=50, prefit_steps=50)
 BOOTSTRAP = dataclasses.replace(FEW, bootstrap=True)
 
 
-def test_seeing_everything_once_is_no_resampling(monkeypatch):
+def test_seeing_everything_once_is_no_resampling(monkeypatch: pytest.MonkeyPatch) -> None:
     """Weights of one: the same bits as without."""
     world, old, log = sample_finite(0)
     plain = evaluate(old, log, world, FEW)
@@ -267,7 +267,7 @@ def test_seeing_everything_once_is_no_resampling(monkeypatch):
         np.testing.assert_array_equal(mine, theirs)
 
 
-def test_members_with_episodes_of_their_own_differ_by_about_as_much_as_logs_do():
+def test_members_with_episodes_of_their_own_differ_by_about_as_much_as_logs_do() -> None:
     """Spread of five members: larger than without, and about that of the values over logs."""
     world, old, log = sample_finite(0)
     few = log.select(np.arange(40))
@@ -283,7 +283,7 @@ def test_members_with_episodes_of_their_own_differ_by_about_as_much_as_logs_do()
     assert 0.2 < np.std(resampled, ddof=1) / np.std(others, ddof=1) < 5.0
 
 
-def test_a_member_is_not_moved_by_an_episode_that_it_does_not_see():
+def test_a_member_is_not_moved_by_an_episode_that_it_does_not_see() -> None:
     """Gradients are zero to the bit for it, and for it alone."""
     world, _, log = sample_finite(0)
     critics = init_critics(TABLES, jax.random.key(0), log, sign(log), world.discount)
@@ -318,7 +318,7 @@ def evaluate_steady(config):
     return evaluate_policy(policy, make_steady_log(), 0, config, discount=0.9)
 
 
-def test_the_last_good_epoch_is_kept(monkeypatch):
+def test_the_last_good_epoch_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """Values that climb towards 10 leave bounds put at 5: stopped there, the epoch before kept."""
     monkeypatch.setattr("nacre.training.preparation.LARGEST_BELIEVABLE", 0.5)
     found = evaluate_steady(CLIMBING)
@@ -364,7 +364,7 @@ def test_exploding_steps(learning_rate, steps, prefit_steps, reason):
 # Input
 
 
-def test_starts_become_rows():
+def test_starts_become_rows() -> None:
     box = Signature(gymnasium.spaces.Box(-1, 1, (2,), np.float32), gymnasium.spaces.Discrete(2))
     one, many = as_rows([0.1, 0.2], box), as_rows(np.zeros((3, 2)), box)
     assert (one.shape, many.shape) == ((1, 2), (3, 2))
@@ -402,7 +402,7 @@ def test_wrong_starts_are_refused(start, discrete, message):
         as_rows(start, Signature(space, gymnasium.spaces.Discrete(2)))
 
 
-def test_logs_of_other_worlds_are_refused():
+def test_logs_of_other_worlds_are_refused() -> None:
     world, _, log = sample_finite(0)
     with pytest.raises(InputError, match=r"action space: the log has Discrete\(3\), the policy"):
         evaluate(np.full((8, 2), 0.5), log, world)
