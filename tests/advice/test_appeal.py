@@ -16,7 +16,7 @@ from nacre.advice.config import AdviceConfig, suggest_config
 from nacre.advice.court import Court
 from nacre.advice.result import Advice
 from nacre.estimators import exact
-from nacre.learners import Tick
+from nacre.learners import ProgressEvent
 from nacre.learners.scale_noise import Candidate
 from nacre.logs import Log
 from nacre.parallel import local as engines
@@ -128,17 +128,17 @@ def test_panels_are_heard_until_it_is_settled_or_out_of_reach() -> None:
 
 
 def stages_of(config: AdviceConfig, **options: Any) -> set[str]:
-    heard: list[Tick] = []
+    heard: list[ProgressEvent] = []
     ask_about_better(config, reporter=heard.append, **options)
-    return {tick.stage for tick in heard}
+    return {event.stage for event in heard}
 
 
 def test_further_panels_are_told_of() -> None:
-    heard: list[Tick] = []
+    heard: list[ProgressEvent] = []
     ask_about_better(open_config(), reporter=heard.append)
-    again = [tick for tick in heard if "panel" in tick.stage]
+    again = [event for event in heard if "panel" in event.stage]
     names = {"judging the old policy, panel 2", "judging better, panel 2"}
-    assert {tick.stage for tick in again} == names
+    assert {event.stage for event in again} == names
     # There is more to do than was planned, and in the end it is done.
     assert again[0].share is not None
     assert again[0].share < 1.0

@@ -15,11 +15,11 @@ from nacre.advice.findings import Incumbent
 from nacre.advice.result import Advice, Assessment
 from nacre.advice.school import School
 from nacre.advice.thrift import REASON
-from nacre.learners import Tick
+from nacre.learners import ProgressEvent
 from nacre.learners.scale_noise import Candidate
 from nacre.logs import Log
 from nacre.parallel import local as engines
-from nacre.training.progress import Agenda, Silent
+from nacre.training.progress import Agenda, NoProgress
 from tests.advice.test_pipeline import (
     CHEAP,
     CONFIG,
@@ -66,9 +66,9 @@ def test_where_only_the_price_is_in_the_way_somebody_else_is_looked_for() -> Non
 
 
 def test_its_judges_are_patient_and_judge_the_old_policy_too() -> None:
-    heard: list[Tick] = []
+    heard: list[ProgressEvent] = []
     ask(PRICE, config=THRIFTY, reporter=heard.append)
-    epochs = {tick.stage: tick.epochs for tick in heard}
+    epochs = {event.stage: event.epochs for event in heard}
     usual, longer = CONFIG.judges.epochs, 3 * CONFIG.judges.epochs
     assert epochs["judging the old policy"] == epochs["judging learned-0.02"] == usual
     assert epochs["judging the old policy, for longer"] == longer
@@ -85,7 +85,7 @@ def test_its_judges_are_patient_and_judge_the_old_policy_too() -> None:
         ({}, {"weight": CHEAP}),  # a switch
         ({"spread_scale": 1e6}, {}),  # no gain is proven at any price
         ({"rule": "paper"}, {}),  # nobody asks for a proof
-        ({"behaviour_weights": ()}, {}),  # nothing is to be learned
+        ({"kl_weights": ()}, {}),  # nothing is to be learned
         ({"cost_factors": (1.0, 3.0)}, {}),  # it was taught already
         ({}, {"log": sample(WORSE)}),  # not its log
     ],
@@ -105,7 +105,7 @@ def test_who_breaks_down_while_learning_it_is_not_proposed(monkeypatch: pytest.M
         return dataclasses.replace(learned, healthy=lesson != LESSON)
 
     monkeypatch.setattr(School, "learn", fail)
-    heard: list[Tick] = []
+    heard: list[ProgressEvent] = []
     advice = ask(PRICE, config=THRIFTY, reporter=heard.append)
     assert [one.candidate.name for one in advice.assessments] == ["learned-0.02"]
     assert advice.fitted_old_value == before().fitted_old_value
@@ -135,7 +135,7 @@ def long_log() -> Log:
 def assess(*, checked: bool, table: np.ndarray, share: float = 0.4) -> tuple[Assessment, float]:
     """A searched candidate, and what the worst of the critics says it gains."""
     config = dataclasses.replace(CONFIG, doubt_share=0.4)
-    court = Court(long_log(), np.array([0]), config, 3, Agenda(Silent(), {}))
+    court = Court(long_log(), np.array([0]), config, 3, Agenda(NoProgress(), {}))
     old, candidate = policy(OLD), Candidate("near", policy(table), "brought")
     known, new = (court.evaluate(one, "judging") for one in (old, candidate.policy))
     doubted = court.doubt(candidate, old, long_log())

@@ -36,19 +36,19 @@ judges who disagree are believed."""
 class Lesson:
     """What one learned candidate is taught."""
 
-    behaviour_weight: float
+    kl_weight: float
     cost_factor: float = 1.0
 
     @property
     def name(self) -> str:
         """What the candidate is called."""
-        name = f"learned-{self.behaviour_weight:g}"
+        name = f"learned-{self.kl_weight:g}"
         return name if self.cost_factor == 1.0 else f"{name}-cost{self.cost_factor:g}"
 
     @property
     def origin(self) -> str:
         """How the candidate came about, for people."""
-        text = f"Net Actor-Critic with behaviour weight {self.behaviour_weight:g}"
+        text = f"Net Actor-Critic with KL weight {self.kl_weight:g}"
         if self.cost_factor == 1.0:
             return text
         return f"{text}, as if the switch cost {self.cost_factor:g} times as much"
@@ -60,11 +60,11 @@ class AdviceConfig:
 
     Args:
         learner: Net Actor-Critic, for the learned candidates.
-        behaviour_weights: One learned candidate for each: how strongly it is held to the old
+        kl_weights: One learned candidate for each: how strongly it is held to the old
             policy's actions.
         cost_factors: Candidates are learned as if the switch cost each of these times as much: more
             of them make a frontier of value against moved mass, for other prices than today's.
-        sparing: Learn with a further behaviour weight only where none of those before it has led to
+        sparing: Learn with a further KL weight only where none of those before it has led to
             a candidate that would be switched to.
         learned_noise: What is learned is proposed with its noise times this: noise that was good to
             explore with, or that the behaviour term held on to, costs value afterwards.
@@ -92,7 +92,7 @@ class AdviceConfig:
     """
 
     learner: LearnerConfig = field(default_factory=lambda: _default_learner())
-    behaviour_weights: tuple[float, ...] = (0.01, 0.1)
+    kl_weights: tuple[float, ...] = (0.01, 0.1)
     cost_factors: tuple[float, ...] = (1.0,)
     sparing: bool = True
     learned_noise: float = 0.5
@@ -118,10 +118,8 @@ class AdviceConfig:
             problems.append(f"rule = {self.rule!r}: known are bounds, paper")
         if not self.judges.bootstrap or self.judges.critics.n_critics < 3:
             problems.append("judges: at least 3 bootstrapped critics are needed for an interval")
-        if any(not 0 <= weight < math.inf for weight in self.behaviour_weights):
-            problems.append(
-                f"behaviour_weights = {self.behaviour_weights}: must be finite and not negative"
-            )
+        if any(not 0 <= weight < math.inf for weight in self.kl_weights):
+            problems.append(f"kl_weights = {self.kl_weights}: must be finite and not negative")
         factors = self.cost_factors
         if any(not 0 <= factor < math.inf for factor in factors) or len({*factors}) < len(factors):
             problems.append(f"cost_factors = {factors}: must be finite, not negative and different")
@@ -135,10 +133,9 @@ class AdviceConfig:
             problems.append(f"doubt_share = {self.doubt_share}: must lie in [0, 1)")
         if self.panels < 1:
             problems.append(f"panels = {self.panels}: at least 1 has to judge")
-        if self.thrift is not None and not 0 <= self.thrift.behaviour_weight < math.inf:
+        if self.thrift is not None and not 0 <= self.thrift.kl_weight < math.inf:
             problems.append(
-                f"thrift.behaviour_weight = {self.thrift.behaviour_weight}: must be finite and not "
-                "negative"
+                f"thrift.kl_weight = {self.thrift.kl_weight}: must be finite and not negative"
             )
         if self.patience < 1:
             problems.append(f"patience = {self.patience}: judges go on for their epochs at least")
@@ -156,9 +153,7 @@ class AdviceConfig:
     def lessons(self) -> tuple[Lesson, ...]:
         """One for each learned candidate."""
         return tuple(
-            Lesson(weight, factor)
-            for factor in self.cost_factors
-            for weight in self.behaviour_weights
+            Lesson(weight, factor) for factor in self.cost_factors for weight in self.kl_weights
         )
 
     def find_earlier(self, lesson: Lesson) -> tuple[Lesson, ...]:
@@ -189,7 +184,7 @@ def _suggest_few(discount: float) -> AdviceConfig:
     judges = dataclasses.replace(
         learner.evaluation, critics=critics, epochs=2, prefit_steps=1000, bootstrap=True
     )
-    return AdviceConfig(learner, behaviour_weights=(0.03, 0.3), judges=judges, **MODEST)
+    return AdviceConfig(learner, kl_weights=(0.03, 0.3), judges=judges, **MODEST)
 
 
 def _suggest_tables(discount: float) -> AdviceConfig:
@@ -221,7 +216,7 @@ def _suggest_tables(discount: float) -> AdviceConfig:
     # Tables do not reach beyond what they saw: calibrated without widening and doubt.
     return AdviceConfig(
         learner,
-        behaviour_weights=(0.02, 0.3),
+        kl_weights=(0.02, 0.3),
         judges=judges,
         spread_scale=1.0,
         doubt_share=0.0,

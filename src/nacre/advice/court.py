@@ -38,7 +38,7 @@ from nacre.training.fitted_evaluation import (
     prepare_evaluation,
     read_values,
 )
-from nacre.training.progress import Agenda, Tick
+from nacre.training.progress import Agenda, ProgressEvent
 from nacre.training.returns import value_from_returns
 
 Numbers = NDArray[np.float64]
@@ -75,7 +75,9 @@ class Court:
 
         def heard(epoch: EpochReport) -> None:
             self.report(
-                Tick(stage, epoch.epoch, epoch.epochs, epoch.steps, epoch.loss, epoch.value)
+                ProgressEvent(
+                    stage, epoch.epoch, epoch.epochs, epoch.steps, epoch.loss, epoch.value
+                )
             )
 
         return evaluate_policy(

@@ -19,7 +19,7 @@ from nacre.learners.scale_noise import Candidate
 from nacre.logs import Log
 from nacre.parallel.local import open_threads, wait_for_all
 from nacre.training.fitted_evaluation import Evaluation
-from nacre.training.progress import Tick
+from nacre.training.progress import ProgressEvent
 
 EXAMINING = "examining the log"
 COMPILING = 2500.0
@@ -71,7 +71,7 @@ def hear_all(court: Court, school: School, log: Log, brought: Sequence[Candidate
 
     def examine() -> Behaviour:
         behaviour = examine_behaviour(log, old_policy)
-        agenda(Tick(EXAMINING, 0, 1, 0))
+        agenda(ProgressEvent(EXAMINING, 0, 1, 0))
         return behaviour
 
     def hear_old() -> tuple[Incumbent, Estimate]:

@@ -27,7 +27,7 @@ from nacre.policies.files import fingerprint
 from nacre.policies.policy import Policy
 from nacre.report import Evidence, examine_change
 from nacre.training.fitted_evaluation import as_rows
-from nacre.training.progress import Agenda, Reporter, Silent
+from nacre.training.progress import Agenda, NoProgress, Progress
 from nacre.versions import find_versions
 
 LEAST_EPISODES = 4
@@ -45,7 +45,7 @@ def advise(
     candidates: Sequence[Candidate] = (),
     uncertainty: float = 0.0,
     seed: int = 0,
-    reporter: Reporter | None = None,
+    reporter: Progress | None = None,
 ) -> Advice:
     """Should we replace the old policy, by what, and how sure is that?
 
@@ -74,7 +74,7 @@ def advise(
     _check_candidates(candidates, old_policy)
     rows = np.asarray(as_rows(log.starts if start is None else start, old_policy.signature))
     brought = [*candidates, *_calm(old_policy, config)]
-    agenda = Agenda(reporter or Silent(), plan_work(config, brought))
+    agenda = Agenda(reporter or NoProgress(), plan_work(config, brought))
     learning_log, judging_log = log.split(config.learning_share, seed=seed)
     court = Court(judging_log, rows, config, seed, agenda, uncertainty)
     school = School(learning_log, old_policy, cost, rows, config, seed, agenda)

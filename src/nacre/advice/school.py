@@ -16,7 +16,7 @@ from nacre.logs import Log
 from nacre.policies.cloning.fitting import N_STRETCHES, CloneConfig
 from nacre.policies.cloning.full_support import find_start
 from nacre.policies.policy import Policy
-from nacre.training.progress import Agenda, Tick
+from nacre.training.progress import Agenda, ProgressEvent
 
 COPYING = "copying the old policy"
 STAGES = ("learning", "judging", "doubting")
@@ -56,7 +56,7 @@ class School:
 
         def copied(done: int, total: int) -> None:
             epoch = done * N_STRETCHES // total - 1
-            self.agenda(Tick(COPYING, epoch, N_STRETCHES, total // N_STRETCHES))
+            self.agenda(ProgressEvent(COPYING, epoch, N_STRETCHES, total // N_STRETCHES))
 
         first = find_start(
             self.old_policy,
@@ -71,7 +71,7 @@ class School:
     def learn(self, lesson: Lesson, first: Policy | None) -> Learned:
         """What is found by one of the configuration's lessons."""
         config, stage = self.config, f"learning {lesson.name}"
-        actor = dataclasses.replace(config.learner.actor, behaviour_weight=lesson.behaviour_weight)
+        actor = dataclasses.replace(config.learner.actor, kl_weight=lesson.kl_weight)
         self.agenda.begin(stage, config.learner.epochs)
         cost = self.cost
         learning, transaction = (lesson.cost_factor * price for price in cost.prices)
@@ -84,7 +84,7 @@ class School:
             old_value=float(np.mean(self.log.returns(config.learner.discount))),
             first=first,
             seed=self.seed + [*config.lessons, config.thrift].index(lesson),
-            reporter=lambda tick: self.agenda(dataclasses.replace(tick, stage=stage)),
+            reporter=lambda event: self.agenda(dataclasses.replace(event, stage=stage)),
         )
         if not learned.complete:
             raise KeyboardInterrupt

@@ -15,20 +15,20 @@ from nacre.learners.net_actor_critic.stopping import (
     find_plateau,
     reason_to_stop,
 )
-from nacre.training.progress import Reporter, Silent, Tick
+from nacre.training.progress import NoProgress, Progress, ProgressEvent
 
 __all__ = [
     "ActorConfig",
     "EpochRecord",
     "Learned",
     "LearnerConfig",
+    "NoProgress",
     "OccupancyConfig",
     "PaperSettings",
     "Plateau",
-    "Reporter",
-    "Silent",
+    "Progress",
+    "ProgressEvent",
     "StoppingRule",
-    "Tick",
     "default",
     "find_plateau",
     "learn",
