@@ -23,7 +23,7 @@ from nacre.advice.result import Advice
 from nacre.advice.setting import Setting
 from nacre.parallel.graph import run_graph
 from nacre.parallel.local import open_threads
-from nacre.training.progress import Reporter, Silent
+from nacre.training.progress import NoProgress, Progress
 
 
 def advise(
@@ -38,7 +38,7 @@ def advise(
     config: AdviceConfig | None = None,
     uncertainty: float | None = None,
     seed: int = 0,
-    reporter: Reporter | None = None,
+    reporter: Progress | None = None,
 ) -> Advice:
     """Should we replace the old policy, by what, and how sure is that?
 
@@ -69,7 +69,7 @@ def advise(
         given.log, given.old_policy, given.cost, given.start, config, given.uncertainty, seed
     )
     graph = plan_tasks(setting, given.candidates)
-    meter = Meter(reporter or Silent(), {task.name: task.work for task in graph})
+    meter = Meter(reporter or NoProgress(), {task.name: task.work for task in graph})
     with open_threads(meter.stop) as threads:
         results = run_graph(graph, threads, meter.listen, meter.finish)
     return build_advice(setting, results, given_start=given.given_start, began=began)

@@ -16,7 +16,7 @@ from nacre.estimators.base import Estimate, Estimator, Problem, abstain
 from nacre.inference.intervals import find_centre
 from nacre.learners.base import Candidate, Learner, LearningProblem
 from nacre.logs import Log
-from nacre.training.progress import Reporter, Tick
+from nacre.training.progress import Progress, ProgressEvent
 
 MOST_FINALISTS = 3
 """Candidates that compete on the test part: each one more costs power."""
@@ -59,7 +59,7 @@ def find_overlap(
 
 
 def learn_candidates(
-    setting: Setting, learner: Learner, *, split: Split, report: Reporter
+    setting: Setting, learner: Learner, *, split: Split, report: Progress
 ) -> tuple[Candidate, ...]:
     """What one learner proposes."""
     problem = LearningProblem(
@@ -109,7 +109,7 @@ def choose_finalists(
 
 
 def prepare_estimator(
-    setting: Setting, estimator: Estimator, *, split: Split, report: Callable[[Tick], None]
+    setting: Setting, estimator: Estimator, *, split: Split, report: Callable[[ProgressEvent], None]
 ) -> Any:
     """What an estimator does once for all finalists; None where it does not apply."""
     problem = _pose(setting, split, split.test)
@@ -127,7 +127,7 @@ def estimate_gain(
     split: Split,
     finalists: tuple[Candidate, ...],
     prepared: Any,
-    report: Callable[[Tick], None],
+    report: Callable[[ProgressEvent], None],
 ) -> Estimate | None:
     """What one estimator says of one finalist; None if there are fewer finalists."""
     if number >= len(finalists):
@@ -158,14 +158,14 @@ def _pose(setting: Setting, split: Split, log: Log) -> Problem:
     return Problem(log, split.old_policy, setting.start, setting.config.discount)
 
 
-def _as_share(report: Callable[[Tick], None], name: str) -> Callable[[float], None]:
+def _as_share(report: Callable[[ProgressEvent], None], name: str) -> Callable[[float], None]:
     """Shares of work as events that people see."""
 
     def tell(share: float) -> None:
-        report(Tick(name, max(0, round(100 * share) - 1), 100, 0))
+        report(ProgressEvent(name, max(0, round(100 * share) - 1), 100, 0))
 
     return tell
 
 
-def _count(name: str, number: int, total: int) -> Tick:
-    return Tick(name, number, total, 0)
+def _count(name: str, number: int, total: int) -> ProgressEvent:
+    return ProgressEvent(name, number, total, 0)

@@ -17,7 +17,7 @@ from nacre.learners.net_actor_critic.stopping import (
     reason_to_stop,
 )
 from nacre.plugins.registry import Registry
-from nacre.training.progress import Reporter, Silent, Tick
+from nacre.training.progress import NoProgress, Progress, ProgressEvent
 
 LEARNERS: Registry[type[Learner]] = Registry(
     "nacre.learners",
@@ -37,13 +37,13 @@ __all__ = [
     "Learned",
     "Learner",
     "LearnerConfig",
+    "NoProgress",
     "OccupancyConfig",
     "PaperSettings",
     "Plateau",
-    "Reporter",
-    "Silent",
+    "Progress",
+    "ProgressEvent",
     "StoppingRule",
-    "Tick",
     "default",
     "find_plateau",
     "learn",

@@ -1,4 +1,4 @@
-"""Rows of a mapped log on their way into compiled loops, gathered one chunk of steps ahead.
+"""A log that is larger than memory: its rows are gathered from the files, one chunk of steps ahead.
 
 Which rows a step wants follows from its key alone. So they can be asked for before the step is
 taken: the function that draws a step's rows is first run on a `Recorder`, which writes down the
@@ -9,27 +9,95 @@ sees has the same bits as if the whole log were on the device.
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from nacre.errors import InputError
-from nacre.training.loop import run_epoch
-from nacre.training.transitions import Batch, MappedTransitions
+from nacre.logs import Log
+from nacre.policies.policy import Policy
+from nacre.training.batches import Batch, Draw
+from nacre.training.transitions import draw_starts, weigh_rows
 
 CHUNK_BYTES = 2**26
 """Rows of a chunk; the one that trains and the one that is gathered are in memory together."""
 
 
-Draw = Callable[[Any, PRNGKeyArray], Any]
-"""Draws from a log what a step with this key wants: one batch, and states at most once."""
+class MappedTransitions:
+    """A log in its files, ready to be sampled from: rows are gathered many steps at a time.
+
+    What is a number a row is in memory.
+
+    Args:
+        log: The log.
+        discount: γ.
+        discounted_states: As for `Transitions.from_log`.
+        resampling: As for `Transitions.from_log`.
+    """
+
+    def __init__(
+        self,
+        log: Log,
+        *,
+        discount: float = 0.99,
+        discounted_states: bool = False,
+        resampling: np.ndarray | None = None,
+    ) -> None:
+        length, self.weights = weigh_rows(log, discount, discounted_states)
+        self.log = log
+        self.starts = jnp.asarray(log.starts)
+        self.discounted_length = jnp.asarray(length, jnp.float32)
+        self.resampling = None if resampling is None else jnp.asarray(resampling, jnp.float32)
+        self.targets: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        return len(self.log)
+
+    def with_targets(self, targets: np.ndarray) -> MappedTransitions:
+        """The same rows, each with a number (N,) that critics are fitted to."""
+        targeted = copy.copy(self)
+        targeted.targets = targets.astype(np.float32)
+        return targeted
+
+    def ask_next(self, policy: Policy) -> tuple[MappedTransitions, Policy]:
+        """Answers at all rows would not fit memory: the policy is asked at every step."""
+        return self, policy
+
+    def ask_old(self, policy: Policy) -> MappedTransitions:
+        """Answers at all rows would not fit memory: the policy is asked at every step."""
+        return self
+
+    def open_stream(self, draw: Draw, n_steps: int) -> Feed:
+        """The rows of epochs of so many steps, as a step draws them, one chunk ahead."""
+        return Feed(self, draw, n_steps)
+
+    def gather(self, rows: np.ndarray) -> Batch:
+        """Rows (steps, n) of the log as arrays (steps, n, …), not on the device yet."""
+        log = self.log
+        ones = np.ones(rows.shape, np.float32)
+        columns: dict[str, Any] = {
+            "observations": log.observations[rows],
+            "actions": log.actions[rows],
+            "rewards": log.rewards[rows],
+            "next_observations": log.next_observations[rows],
+            "terminated": log.terminated[rows].astype(np.float32),
+            "weights": ones if self.weights is None else self.weights[rows],
+            "targets": None if self.targets is None else self.targets[rows],
+        }
+        return Batch(**columns)
+
+    def find_episodes(self, rows: np.ndarray) -> np.ndarray:
+        """The episode of each row."""
+        found = np.searchsorted(self.log.offsets, rows, side="right") - 1
+        return np.asarray(found, np.int32)
 
 
 class Recorder:
@@ -95,7 +163,6 @@ class Chunk(eqx.Module):
 
     batch: Batch
     episodes: Int[Array, "steps n"] | None
-    targets: Float[Array, "steps n"] | None
     states: Array | None
     starts: Array
     discounted_length: Float[Array, ""]
@@ -117,12 +184,7 @@ class Chunk(eqx.Module):
 
     def sample_starts(self, key: PRNGKeyArray, n: int) -> Array:
         """N first states of episodes, with replacement."""
-        return self.starts[jax.random.randint(key, (n,), 0, self.starts.shape[0])]
-
-    def sample_targets(self) -> Float[Array, " n"]:
-        """The targets of the rows that were gathered for this step."""
-        targets: Array = self._now(self.targets)
-        return targets
+        return draw_starts(self.starts, key, n)
 
     def at(self, step: Int[Array, ""]) -> Chunk:
         """The same rows at another step."""
@@ -132,60 +194,6 @@ class Chunk(eqx.Module):
         return jax.tree.map(lambda column: column[self.step], columns)
 
 
-class Progress(NamedTuple):
-    """An epoch between two chunks: state, sums of the infos, steps done, whether all were well."""
-
-    state: Any
-    sums: Any
-    steps: Int[Array, ""]
-    ok: Bool[Array, ""]
-
-    @classmethod
-    def begin(cls, state: Any, zeros: Any) -> Progress:
-        """Nothing done yet; `zeros` is an info of zeros."""
-        return cls(state, zeros, jnp.asarray(0), jnp.asarray(True))
-
-    @property
-    def averages(self) -> Any:
-        """Means of the infos over the steps done."""
-        return jax.tree.map(lambda total: total / jnp.maximum(self.steps, 1), self.sums)
-
-
-def run_chunk(
-    step: Callable[[PRNGKeyArray, Chunk, Any], tuple[Any, Any]],
-    chunk: Chunk,
-    progress: Progress,
-    key: PRNGKeyArray,
-    n_steps: Int[Array, ""],
-    healthy: Callable[[Any], Bool[Array, ""]],
-) -> Progress:
-    """Go on with an epoch through a chunk, or until an info is not healthy.
-
-    Args:
-        step: A pure step from a key, rows and a state of arrays to a state and an info of scalars.
-        chunk: The rows of this and the following steps.
-        progress: What is done.
-        key: The epoch's key; step i of it gets `fold_in(key, i)`.
-        n_steps: Steps to take, no more than the chunk holds.
-        healthy: Whether the loop may go on after this info.
-    """
-    first = progress.steps
-
-    def advance(_: PRNGKeyArray, carry: tuple[Array, Any, Any]) -> tuple[Any, Any]:
-        i, state, sums = carry
-        state, info = step(jax.random.fold_in(key, i), chunk.at(i - first), state)
-        return (i + 1, state, jax.tree.map(jnp.add, sums, info)), info
-
-    (count, state, sums), _, _, ok = run_epoch(
-        advance,
-        (first, progress.state, progress.sums),
-        key,
-        n_steps,  # type: ignore[arg-type]
-        healthy,
-    )
-    return Progress(state, sums, count, ok)
-
-
 class Feed:
     """Chunks of an epoch's steps, one ahead: while one trains the next is gathered.
 
@@ -193,17 +201,10 @@ class Feed:
         transitions: The log.
         draw: What a step draws from it.
         n_steps: Steps of an epoch.
-        targets: (N,) a number for each row, where steps want one.
     """
 
-    def __init__(
-        self,
-        transitions: MappedTransitions,
-        draw: Draw,
-        n_steps: int,
-        targets: np.ndarray | None = None,
-    ) -> None:
-        self._transitions, self._targets = transitions, targets
+    def __init__(self, transitions: MappedTransitions, draw: Draw, n_steps: int) -> None:
+        self._transitions = transitions
         self._n_steps = n_steps
 
         def record(key: PRNGKeyArray, step: Int[Array, ""]) -> dict[str, Int[Array, " n"]]:
@@ -255,7 +256,6 @@ class Feed:
         return Chunk(
             jax.tree.map(jnp.asarray, transitions.gather(batch)),
             jnp.asarray(transitions.find_episodes(batch)) if resampled else None,
-            None if self._targets is None else jnp.asarray(self._targets[batch]),
             None if states is None else jnp.asarray(transitions.log.observations[states]),
             transitions.starts,
             transitions.discounted_length,
