@@ -62,6 +62,8 @@ OTHERS = {
     "best_without_noise": Skill(1.0, 0.0),
 }
 """Controllers that users give; whether they are better than the old one, rollouts say."""
+ABSURD = "opposite"
+"""Does the reverse of what is good; it would make every other difference look small."""
 MANY = 5
 
 
@@ -96,8 +98,8 @@ def build(case: Case) -> Problem:
     truth = SimulatedTruth(world, old_returns)
     others = {name: workshop.make(other) for name, other in OTHERS.items()}
     gains = {name: truth(policy) for name, policy in others.items()}
-    least = min(0.0, *(gain.gain for gain in gains.values()))
-    largest = max(0.0, *(gain.gain for gain in gains.values()))
+    sensible = [found.gain for name, found in gains.items() if name != ABSURD]
+    least, largest = min(0.0, *sensible), max(0.0, *sensible)
     old_value = float(old_returns.mean())
     best = max(gains, key=lambda name: gains[name].gain)
     gain = max(gains[best].gain, 0.05 * (largest - least))
@@ -134,9 +136,7 @@ def build(case: Case) -> Problem:
 
 def _choose(offer: str, bad: list[str], good: list[str], rng: np.random.Generator) -> list[str]:
     """Names of the controllers that an offer holds."""
-    some_bad, some_good = (
-        [str(rng.choice(names))] if names else [] for names in (bad, good)
-    )
+    some_bad, some_good = ([str(rng.choice(names))] if names else [] for names in (bad, good))
     return {
         "bad": some_bad,
         "good": some_good,

@@ -39,9 +39,7 @@ def cliff_walking(rng: Generator) -> FiniteWorld:
             transition[place, action, start if following in cliff else following] += chance
     # The goal is left by one free step that ends the episode.
     transition[goal], reward[goal], termination[goal] = np.eye(n)[goal], 0.0, 1.0
-    return FiniteWorld(
-        transition, reward, rng.uniform(0.95, 0.99), np.eye(n)[start], termination
-    )
+    return FiniteWorld(transition, reward, rng.uniform(0.95, 0.99), np.eye(n)[start], termination)
 
 
 def sparse_goal(rng: Generator) -> FiniteWorld:
@@ -113,6 +111,4 @@ def taxi(rng: Generator) -> FiniteWorld:
     start = np.zeros((cells, len(riders)))
     waiting = [number for number, (at, _) in enumerate(riders) if at != inside]
     start[int(rng.integers(cells)), int(rng.choice(waiting))] = 1.0
-    return FiniteWorld(
-        transition, reward, rng.uniform(0.95, 0.98), start.reshape(-1), termination
-    )
+    return FiniteWorld(transition, reward, rng.uniform(0.95, 0.98), start.reshape(-1), termination)
