@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,6 +46,11 @@ class Case:
     def generator(self, purpose: str) -> np.random.Generator:
         """A stream of random numbers of this case; one for each purpose."""
         return np.random.default_rng([zlib.crc32(f"{self.name}/{purpose}".encode()), self.seed])
+
+    def take_turn(self, names: Sequence[str]) -> str:
+        """One of the names: they take turns with the seeds, in an order of each world and kind."""
+        order = dataclasses.replace(self, seed=0).generator("turns").permutation(len(names))
+        return names[int(order[self.seed % len(names)])]
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,8 @@ from nacre.policies.policy import MLPPolicy
 
 SUITE = "control"
 ROWS = (10_000, 100_000)
+N_EPISODES = 1000
+"""Rollouts of each policy for its truth."""
 
 WORLDS: dict[str, Callable[[np.random.Generator], VectorWorld]] = {
     "integrator": vehicles.Integrator,
@@ -94,7 +96,7 @@ def build(case: Case) -> Problem:
     rows, share = draw_rows(rng, *ROWS), draw_price(rng)
     old_policy = workshop.make(skill)
     log = sample_log(world, old_policy, rows, seed=case.seed)
-    old_returns = simulate_returns(world, old_policy)
+    old_returns = simulate_returns(world, old_policy, n_episodes=N_EPISODES)
     truth = SimulatedTruth(world, old_returns)
     others = {name: workshop.make(other) for name, other in OTHERS.items()}
     gains = {name: truth(policy) for name, policy in others.items()}
@@ -103,7 +105,7 @@ def build(case: Case) -> Problem:
     old_value = float(old_returns.mean())
     best = max(gains, key=lambda name: gains[name].gain)
     gain = max(gains[best].gain, 0.05 * (largest - least))
-    offer = str(case.generator("candidates").permutation(OFFERS)[case.seed % len(OFFERS)])
+    offer = case.take_turn(OFFERS)
     bad = [name for name, found in gains.items() if found.gain < -2 * found.standard_error]
     good = [name for name, found in gains.items() if found.gain > 2 * found.standard_error]
     offered = {name: others[name] for name in _choose(offer, bad, good, rng)}

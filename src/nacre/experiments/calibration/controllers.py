@@ -79,7 +79,9 @@ class Workshop:
     def make(self, skill: Skill) -> MLPPolicy:
         """The network of a controller."""
         wanted = self._aim(skill)
-        hidden = np.tanh(np.asarray(self.scaling(self.observations)) @ self.weights + self.biases)
+        hidden = np.tanh(
+            np.asarray(self.scaling(jnp.asarray(self.observations))) @ self.weights + self.biases
+        )
         design = np.concatenate([hidden, np.ones((len(hidden), 1))], axis=-1)
         gram = design.T @ design + RIDGE * len(design) * np.eye(UNITS + 1)
         last = np.linalg.solve(gram, design.T @ wanted)

@@ -148,8 +148,9 @@ class TabularTruth:
 def read_table(policy: Policy, n_states: int) -> Table:
     """What any policy of numbered states does, as a table (S, A) in double precision."""
     said: Any = policy(jnp.arange(n_states))
-    table = np.asarray(said.probabilities, np.float64)
-    return table / table.sum(axis=-1, keepdims=True)
+    rows = np.asarray(said.probabilities, np.float64)
+    table: Table = rows / rows.sum(axis=-1, keepdims=True)
+    return table
 
 
 def return_deviation(world: FiniteWorld, table: Table) -> float:
@@ -165,5 +166,5 @@ def return_deviation(world: FiniteWorld, table: Table) -> float:
     moves = np.einsum("sa,sat->st", table, world.continuation)
     matrix = np.eye(world.n_states) - world.discount**2 * moves
     second = np.linalg.solve(matrix, (table * known).sum(axis=-1))
-    variance = world.start @ second - (world.start @ ahead) ** 2
+    variance = float(world.start @ second - (world.start @ ahead) ** 2)
     return float(np.sqrt(max(variance, 0.0)))

@@ -25,7 +25,7 @@ def offer_tables(world: FiniteWorld, old: Table, case: Case) -> tuple[str, dict[
     An offer that the world has no policies for (nothing is better than the best) gives fewer.
     """
     rng = case.generator("candidates")
-    offer = str(rng.permutation(OFFERS)[case.seed % len(OFFERS)])
+    offer = case.take_turn(OFFERS)
     low, high = find_range(world)
     known = float(exact.start_value(world, old))
     bad = {

@@ -51,7 +51,8 @@ class Stock(VectorWorld):
         """Order up to a level that follows the rhythm."""
         position = observations[:, :3].sum(axis=-1)
         target = 3.6 + 1.5 * self.swing / self.demand * observations[:, 3]
-        return np.clip(target - position - 0.0, -1.0, 1.0)[:, None]
+        order: Array = np.clip(target - position, -1.0, 1.0)
+        return order[:, None]
 
     def mislead(self, observations: Array) -> Array:
         """Looks at the stock on hand alone, and so orders too late and too much."""
@@ -111,7 +112,7 @@ class Dosing(VectorWorld):
 
     def observe(self, states: Array) -> Array:
         """Concentration, effect, severity, and a noisy-free measure of clearance."""
-        return states * np.array([1.0, 1.0, 1.0, 5.0])
+        return np.multiply(states, [1.0, 1.0, 1.0, 5.0])
 
     def step(self, states: Array, actions: Array, noise: Array) -> tuple[Array, Array, Any]:
         """Dose from 0 to 0.4; too high a concentration may end it badly."""
@@ -200,7 +201,7 @@ class Junction(VectorWorld):
 
     def observe(self, states: Array) -> Array:
         """Cars in tens, the green, time since in tens, yellow."""
-        return states * np.array([0.1, 0.1, 1.0, 0.1, 1.0])
+        return np.multiply(states, [0.1, 0.1, 1.0, 0.1, 1.0])
 
     def step(self, states: Array, actions: Array, noise: Array) -> tuple[Array, Array, Any]:
         """Action 1 changes the lights unless they are changing."""
@@ -216,14 +217,14 @@ class Junction(VectorWorld):
         return moved, -cars.sum(axis=-1) / 10.0, _nobody(len(cars))
 
     def steer(self, observations: Array) -> Array:
-        """Changes when the red road has clearly more cars, or the green one none."""
+        """Changes when the green road is nearly empty and cars wait at the other."""
         red_first = observations[:, 2] > 0.5
         red = np.where(red_first, observations[:, 0], observations[:, 1])
         green = np.where(red_first, observations[:, 1], observations[:, 0])
-        urge = 12.0 * (red - 0.8 * green - 0.25)
+        urge = 20.0 * (0.5 * red - green - 0.03)
         return np.stack([np.zeros(len(red)), np.clip(urge, -6.0, 6.0)], axis=-1)
 
     def mislead(self, observations: Array) -> Array:
-        """Changes by the clock, soon."""
-        urge = 10.0 * (observations[:, 3] - 0.25)
+        """Changes by the clock, far too soon."""
+        urge = 10.0 * (observations[:, 3] - 0.05)
         return np.stack([np.zeros(len(urge)), urge], axis=-1)

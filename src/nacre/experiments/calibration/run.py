@@ -30,6 +30,7 @@ from nacre.experiments.calibration.records import (
     read_suite,
     refuse_mixture,
 )
+from nacre.experiments.calibration.tables import KINDS
 
 SUITES = ("finite", "control", "robots")
 
@@ -59,16 +60,17 @@ class Plan:
     def __post_init__(self) -> None:
         if self.suite not in SUITES:
             raise InputError(f"no suite is called {self.suite!r}: give one of {', '.join(SUITES)}")
-        known = {
-            "finite": (finite.WORLDS, finite.KINDS),
-            "control": (control.WORLDS, control.KINDS),
-            "robots": (robots.WORLDS, robots.KINDS),
-        }[self.suite]
-        for what, names, allowed in (
+        names: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+            "finite": (tuple(finite.WORLDS), KINDS),
+            "control": (tuple(control.WORLDS), tuple(control.KINDS)),
+            "robots": (tuple(robots.WORLDS), tuple(robots.KINDS)),
+        }
+        known = names[self.suite]
+        for what, given, allowed in (
             ("world", self.worlds, known[0]),
             ("kind of old policy", self.kinds, known[1]),
         ):
-            unknown = [name for name in names if name not in allowed]
+            unknown = [name for name in given if name not in allowed]
             if unknown:
                 raise InputError(
                     f"no {what} of the suite {self.suite} is called {unknown[0]!r}: give one of "

@@ -18,7 +18,6 @@ from nacre.policies.policy import Policy, Signature
 from nacre.worlds.rollouts import Chooser, draw_actions
 
 Array = NDArray[np.float64]
-N_EPISODES = 1000
 REMAINDER = 1e-3
 """Rollouts for truth go on until γ^t is below this."""
 TRUTH_SEED = 977
@@ -128,7 +127,8 @@ def sample_log(world: VectorWorld, policy: Policy, n_transitions: int, *, seed: 
 
     The step that meets the horizon is truncated, and so is the one that fills the log.
     """
-    logged, parts = 0, []
+    logged = 0
+    parts: list[dict[str, NDArray[Any]]] = []
     while logged < n_transitions:
         batch_seed = seed + BATCH_STRIDE * len(parts)
         choose = draw_actions(policy, batch_seed)
@@ -175,7 +175,7 @@ def _gather(steps: list[Step], horizon: int) -> dict[str, NDArray[Any]]:
 
 
 def simulate_returns(
-    world: VectorWorld, policy: Policy, *, n_episodes: int = N_EPISODES, seed: int = TRUTH_SEED
+    world: VectorWorld, policy: Policy, *, n_episodes: int, seed: int = TRUTH_SEED
 ) -> Array:
     """Discounted returns (N,) without a horizon; episode i meets the same chance in every call."""
     returns = np.zeros(n_episodes)

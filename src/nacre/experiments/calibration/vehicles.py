@@ -84,7 +84,8 @@ class Pendulum(VectorWorld):
         pump = -np.sign(speed + 1e-3) * np.clip(energy, -1.0, 1.0)
         hold = -(8.0 * sine + 1.6 * speed) / self.torque
         near = cosine > 0.85
-        return np.where(near, hold, pump)[:, None].clip(-1.0, 1.0)
+        wanted: Array = np.clip(np.where(near, hold, pump), -1.0, 1.0)
+        return wanted[:, None]
 
     def mislead(self, observations: Array) -> Array:
         """Brakes wherever it moves."""
@@ -150,7 +151,7 @@ class MountainCar(VectorWorld):
 
     def observe(self, states: Array) -> Array:
         """Place and speed, the speed in a larger unit."""
-        return states * np.array([1.0, 20.0])
+        return np.multiply(states, [1.0, 20.0])
 
     def step(self, states: Array, actions: Array, noise: Array) -> tuple[Array, Array, Any]:
         """The textbook's equations."""
@@ -176,7 +177,7 @@ class Acrobot(VectorWorld):
     observation_size, noise_size, n_actions, horizon, discount = 6, 4, 3, 200, 0.98
 
     def __init__(self, rng: np.random.Generator) -> None:
-        self.torque, self.height = float(rng.uniform(1.0, 1.6)), float(rng.uniform(0.6, 1.0))
+        self.torque, self.height = float(rng.uniform(1.0, 1.6)), float(rng.uniform(-0.3, 0.8))
 
     def begin(self, noise: Array) -> Array:
         """Hanging, nearly at rest."""
@@ -205,19 +206,19 @@ class Acrobot(VectorWorld):
         return np.stack([speed1, speed2, bend1, bend2], axis=-1)
 
     def step(self, states: Array, actions: Array, noise: Array) -> tuple[Array, Array, Any]:
-        """The textbook's equations, four small steps of the midpoint rule."""
+        """The textbook's equations, two small steps of the midpoint rule."""
         torque = self.torque * (actions - 1.0)
         moved = states
-        for _ in range(4):
-            middle = moved + 0.025 * self._accelerate(moved, torque)
-            moved = moved + 0.05 * self._accelerate(middle, torque)
+        for _ in range(2):
+            middle = moved + 0.05 * self._accelerate(moved, torque)
+            moved = moved + 0.1 * self._accelerate(middle, torque)
             moved[:, 2:] = np.clip(moved[:, 2:], [-12.0, -25.0], [12.0, 25.0])
         lifted = -np.cos(moved[:, 0]) - np.cos(moved[:, 0] + moved[:, 1]) > self.height
         return moved, np.where(lifted, 0.0, -1.0), lifted
 
     def steer(self, observations: Array) -> Array:
-        """Torque in the direction that pumps energy into the first link."""
-        return prefer(np.clip(2.0 * observations[:, 5] - 1.0 * observations[:, 4], -1, 1), 3)
+        """Torque against the swing of the first link, which pumps energy into it."""
+        return prefer(-8.0 * observations[:, 4], 3)
 
     def mislead(self, observations: Array) -> Array:
         """Brakes the second link."""
