@@ -28,6 +28,7 @@ def write_lines(folder: Path) -> None:
         "net_gain": 1.0,
         "intervals": {level: [0.0, 2.0] for level in ("0.5", "0.8", "0.9", "0.95")},
         "true_gain": 1.0,
+        "standard_error": 0.0,
         "true_net_gain": 1.0,
         "oracle_width": 1.0,
     }

@@ -92,6 +92,18 @@ def test_an_open_interval_covers_and_has_no_width() -> None:
     assert found["width_ratio"] is None
 
 
+def test_errors_of_a_simulated_truth_are_allowed_for_beside_it() -> None:
+    line = make_line("switch", 3.0, 4.5)
+    line["chosen"]["standard_error"] = 0.3
+    found = summarise([line])
+    assert found["coverage"]["0.9"] == 0.0
+    assert found["coverage_within_error"]["0.9"] == 1.0
+    assert found["coverage_within_error"]["0.5"] == 0.0
+    assert found["tied_switches"] == 0
+    line["chosen"]["true_net_gain"] = -0.5
+    assert summarise([line])["tied_switches"] == 1
+
+
 def test_equal_policies_are_counted_apart() -> None:
     facts = {"offer": "same"}
     lines = [make_line("switch", 1.5, 0.0, facts=facts), make_line("keep", 0.0, 0.0, facts=facts)]

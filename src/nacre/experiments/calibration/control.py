@@ -138,11 +138,14 @@ def build(case: Case) -> Problem:
 
 def _choose(offer: str, bad: list[str], good: list[str], rng: np.random.Generator) -> list[str]:
     """Names of the controllers that an offer holds."""
-    some_bad, some_good = ([str(rng.choice(names))] if names else [] for names in (bad, good))
+    # Nothing is worse than some policies, and nothing better than others: then the other kind.
+    some_bad, some_good = (
+        [str(rng.choice(names))] if names else [] for names in (bad or good, good or bad)
+    )
     return {
         "bad": some_bad,
         "good": some_good,
-        "bad_and_good": some_bad + some_good,
+        "bad_and_good": list(dict.fromkeys(some_bad + some_good)),
         "many": (bad + good)[:MANY],
     }.get(offer, [])
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from nacre.costs.family import SwitchingCost
 from nacre.evaluation.simulated import simulate_value
 from nacre.experiments.calibration.case import Case, Problem, Truth
 from nacre.experiments.run import published_cost
@@ -27,7 +28,7 @@ WORLDS = {
     "hopper": ("gymnasium", "hopper"),
     "halfcheetah": ("gymnasium", "halfcheetah"),
     "ant": ("gymnasium", "ant"),
-    "traffic": ("sumo", "sumo-cl1-ct0"),
+    "traffic": ("sumo", "sumo-cl5-ct0.1"),
 }
 """Worlds, and the rows of the paper's tables that they stand for."""
 KINDS = {"weak": "suboptimal", "optimal": "optimal"}
@@ -35,7 +36,7 @@ KINDS = {"weak": "suboptimal", "optimal": "optimal"}
 OFFERS = ("nothing", "other", "same")
 """What the user gives: nothing, the other published policy, or the old one; by the seed."""
 PRICE_FACTORS = (1.0, 0.0, 4.0)
-"""Times the published learning weight; by the seed."""
+"""Times the published weights; by the seed."""
 
 
 def list_cases(
@@ -79,12 +80,11 @@ def build(case: Case, old_policies: Path, cache: Path) -> Problem:
     offer = OFFERS[case.seed % len(OFFERS)]
     offered = {"other": other, "same": old_policy}.get(offer)
     factor = PRICE_FACTORS[(case.seed // len(OFFERS)) % len(PRICE_FACTORS)]
-    cost = published_cost(row, world)
     return Problem(
         case=case,
         log=log,
         old_policy=old_policy,
-        cost=dataclasses.replace(cost, learning_weight=factor * cost.learning_weight),
+        cost=scale_cost(published_cost(row, world), factor),
         candidates=() if offered is None else (Candidate(offer, offered, "given", searched=False),),
         start=shared.start(log),
         discount=DISCOUNT,
@@ -100,6 +100,12 @@ def build(case: Case, old_policies: Path, cache: Path) -> Problem:
             "offer": offer,
         },
     )
+
+
+def scale_cost(cost: SwitchingCost, factor: float) -> SwitchingCost:
+    """The same cost at other prices."""
+    learning, transaction = (factor * weight for weight in cost.prices)
+    return dataclasses.replace(cost, learning_weight=learning, transaction_weight=transaction)
 
 
 def _find_other(case: Case, world: World, old_policies: Path) -> Policy:

@@ -22,7 +22,8 @@ def summarise(lines: Sequence[Line]) -> Line:
 
     `decisions` counts cases. A switch is wrong if its true net gain is not above zero. A claim is
     "switch: at least X"; it is false if the true net gain is below X. `coverage` is the share of
-    decisions whose interval contains the true net gain of the candidate that they are about.
+    decisions whose interval contains the true net gain of the candidate that they are about; where
+    the truth is simulated, `coverage_within_error` allows for two of its standard errors.
     `clear` counts cases with a finalist whose true net gain exceeds a tenth of the value range,
     `clear_taken` those of them with a switch that gains.
     """
@@ -60,6 +61,10 @@ def count(lines: Sequence[Line]) -> Line:
         "claims": len(claims),
         "false_claims": sum(is_false(line) for line in claims),
         "coverage": {f"{level:g}": find_coverage(lines, level) for level in LEVELS},
+        "coverage_within_error": {
+            f"{level:g}": find_coverage(lines, level, errors=2.0) for level in LEVELS
+        },
+        "tied_switches": sum(is_tied(line) for line in switches),
         "clear": len(clear),
         "clear_taken": sum(is_taken(line) for line in clear),
         "clear_offered": len(offered),
@@ -88,6 +93,12 @@ def is_wrong(line: Line) -> bool:
     return bool(line["chosen"]["true_net_gain"] <= ROUNDING * range_of(line))
 
 
+def is_tied(line: Line) -> bool:
+    """Whether the simulated truth of a switch cannot be told from zero."""
+    chosen = line["chosen"]
+    return bool(abs(chosen["true_net_gain"]) < 2.0 * chosen["standard_error"])
+
+
 def is_false(line: Line) -> bool:
     """Whether the true net gain is below what was claimed."""
     return bool(line["chosen"]["true_net_gain"] < line["claim"] - ROUNDING * range_of(line))
@@ -111,20 +122,26 @@ def is_equal(line: Line) -> bool:
     )
 
 
-def find_coverage(lines: Sequence[Line], level: float) -> float | None:
-    """Share of decisions whose interval at this level contains the truth."""
+def find_coverage(lines: Sequence[Line], level: float, errors: float = 0.0) -> float | None:
+    """Share of decisions whose interval at this level contains the truth.
+
+    Args:
+        lines: The decisions.
+        level: Of the intervals.
+        errors: Standard errors of a simulated truth that are allowed for.
+    """
     hits = [
-        contains(line["chosen"]["intervals"][f"{level:g}"], line)
+        contains(line["chosen"]["intervals"][f"{level:g}"], line, errors)
         for line in lines
         if line["chosen"] and f"{level:g}" in line["chosen"]["intervals"]
     ]
     return float(np.mean(hits)) if hits else None
 
 
-def contains(interval: Sequence[float | None], line: Line) -> bool:
+def contains(interval: Sequence[float | None], line: Line, errors: float = 0.0) -> bool:
     """Whether an interval contains the true net gain; an end that is null is infinite."""
     low, high = interval
-    room = ROUNDING * range_of(line)
+    room = ROUNDING * range_of(line) + errors * line["chosen"]["standard_error"]
     truth = line["chosen"]["true_net_gain"]
     return (low is None or low - room <= truth) and (high is None or truth <= high + room)
 
