@@ -67,7 +67,7 @@ def case_of(line: dict[str, Any]) -> Case:
 
 
 def append_line(path: Path, line: dict[str, Any]) -> None:
-    """Add a line; a broken last line of an interrupted run is not joined with it."""
+    """Add a line, written at once."""
     path.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps({"format": FORMAT, **line}, allow_nan=False, separators=(",", ":"))
     with path.open("a", encoding="utf-8") as file:
