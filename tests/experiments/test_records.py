@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from nacre.inference.gain import Gain
 
 from nacre.advice.config import AdviceConfig
 from nacre.errors import InputError
@@ -21,7 +22,6 @@ from nacre.experiments.records import (
     write_record,
 )
 from nacre.experiments.tables import TABLES, find_row
-from nacre.inference.gain import Gain
 from nacre.learners.net_actor_critic.config import ActorConfig, LearnerConfig
 from nacre.training.backup import CriticConfig
 from tests.support.experiments import CHEAP

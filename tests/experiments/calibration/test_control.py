@@ -16,8 +16,8 @@ from nacre.experiments.calibration.simulation import (
     simulate_returns,
 )
 from nacre.experiments.calibration.vehicles import Integrator
-from nacre.policies.policy import MLPPolicy
-from nacre.worlds.linear import LinearPolicy
+from nacre.policies.network_policy import MLPPolicy
+from nacre.simulators.linear import LinearPolicy
 
 N = 100
 

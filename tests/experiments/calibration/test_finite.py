@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from nacre.errors import InputError
-from nacre.evaluation import exact
+from nacre.estimators import exact
 from nacre.experiments.calibration import finite
 from nacre.experiments.calibration.case import Case, draw_rows
 from nacre.experiments.calibration.offers import OFFERS, offer_tables
 from nacre.experiments.calibration.tables import KINDS, find_best, find_range, make_old_table
-from nacre.policies.policy import TabularPolicy
+from nacre.policies.tabular import TabularPolicy
 
 SEEDS = (100, 101, 102)
 

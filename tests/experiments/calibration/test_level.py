@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from nacre.errors import InputError
-from nacre.evaluation import exact
+from nacre.estimators import exact
 from nacre.experiments.calibration.level import Trial, make_equals, measure, simulate_level
 
 

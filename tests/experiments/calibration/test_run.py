@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from quick_advice import suggest_quick
 
 from nacre.errors import InputError
 from nacre.experiments.calibration import advised, finite, plain_fitted_q, run
@@ -24,7 +23,8 @@ from nacre.experiments.calibration.records import append_line, read_suite
 from nacre.experiments.calibration.run import Clock, Plan, describe, run_plan
 from nacre.experiments.calibration.summary import summarise
 from nacre.experiments.calibration.tables import find_best
-from nacre.policies.policy import TabularPolicy
+from nacre.policies.tabular import TabularPolicy
+from tests.support.advice import suggest_quick
 
 
 @pytest.fixture(autouse=True)

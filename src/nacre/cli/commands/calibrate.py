@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from nacre.commands.options import AsJson, ConfigFile, Quiet
+from nacre.cli.commands.options import AsJson, ConfigFile, Quiet
 
 app = typer.Typer()
 
@@ -100,7 +100,7 @@ def _describe(line: dict[str, Any], number: int, total: int) -> str:
 
 
 def _print_summary(plan: Any, docs: Path | None, *, as_json: bool, quiet: bool) -> None:
-    from nacre import console
+    from nacre.cli import console
     from nacre.errors import InputError
     from nacre.experiments.calibration.page import write_page
     from nacre.experiments.calibration.records import read_suite

@@ -10,10 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from nacre.advice import Advice, Assessment
-from nacre.advice_config import AdviceConfig, suggest_config
-from nacre.advisor import advise
+from nacre.advice.config import AdviceConfig, suggest_config
+from nacre.advice.pipeline import advise
+from nacre.advice.record import CandidateEntry
+from nacre.advice.result import Advice
 from nacre.experiments.calibration.case import LEVELS, Problem
+from nacre.inference.multiplicity import split_level
 from nacre.policies.policy import Policy
 
 Interval = tuple[float, float]
@@ -65,7 +67,7 @@ def run_advice(problem: Problem) -> tuple[Advice, list[Finalist]]:
     """
     config = suggest_config(problem.log, problem.discount)
     if not problem.learns:
-        config = dataclasses.replace(config, behaviour_weights=(), calm_factors=(), thrift=None)
+        config = dataclasses.replace(config, learners=())
     advice = advise(
         problem.log,
         problem.old_policy,
@@ -75,31 +77,29 @@ def run_advice(problem: Problem) -> tuple[Advice, list[Finalist]]:
         candidates=problem.candidates,
         seed=problem.case.seed,
     )
-    return advice, [_read_finalist(assessment) for assessment in advice.assessments]
+    n = len(advice.finalists)
+    finalists = [
+        _read_finalist(candidate.policy, entry, n)
+        for candidate, entry in zip(advice.finalists, advice.record.candidates, strict=True)
+    ]
+    return advice, finalists
 
 
 def read_answer(advice: Advice, finalists: list[Finalist]) -> Answer:
     """The advice in the words of the records."""
-    chosen = advice.judgement.chosen
-    switches = advice.verdict == "switch"
-    claim = advice.chosen.gain.bound(advice.confidence_level) if switches else None
-    return Answer(advice.verdict, chosen, claim, advice.judgement.reason, finalists)
+    claim = advice.net_gain.low if advice.verdict == "switch" else None
+    return Answer(advice.verdict, advice.index, claim, advice.record.reason, finalists)
 
 
-def _read_finalist(assessment: Assessment) -> Finalist:
-    gain = assessment.gain
-    second = assessment.second
-    estimates: list[dict[str, Any]] = [
-        {"estimator": "fitted_q", "gain": gain.mean + gain.cost, "standard_error": gain.spread}
-    ]
-    if second is not None:
-        estimates.append({"estimator": "second_opinion", **second.as_json()})
+def _read_finalist(policy: Policy, entry: CandidateEntry, n_finalists: int) -> Finalist:
+    """Two-sided intervals by level, simultaneous over the finalists like the one that decides."""
+    evidence = entry.as_evidence()
     return Finalist(
-        assessment.candidate.name,
-        assessment.candidate.policy,
-        gain.mean,
-        {level: gain.interval(level) for level in LEVELS},
-        estimates,
+        entry.name,
+        policy,
+        evidence.net_gain,
+        {level: evidence.bounds(split_level((1.0 + level) / 2.0, n_finalists)) for level in LEVELS},
+        [one.model_dump(mode="json") for one in entry.estimates if one.informative],
     )
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from nacre.experiments.calibration.case import Problem
 from nacre.experiments.calibration.plain_fitted_q import fit_values
-from nacre.log import Log
+from nacre.logs import Log
 from nacre.policies.policy import Policy, ask
 
 Array = NDArray[np.float64]

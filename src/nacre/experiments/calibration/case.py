@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nacre.costs.family import SwitchingCost
-from nacre.learning.proposals import Candidate
-from nacre.log import Log
+from nacre.learners.base import Candidate
+from nacre.logs import Log
 from nacre.policies.policy import Policy
 
 LEVELS = (0.5, 0.8, 0.9, 0.95)

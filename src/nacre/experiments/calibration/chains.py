@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from nacre.worlds.finite import FiniteWorld
+from nacre.simulators.finite import FiniteWorld
 
 Generator = np.random.Generator
 

@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 
 from nacre.experiments.calibration.chains import Generator, empty
-from nacre.worlds.finite import FiniteWorld, random_world
+from nacre.simulators.finite import FiniteWorld, random_world
 
 
 def treatment(rng: Generator) -> FiniteWorld:

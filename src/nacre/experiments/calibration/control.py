@@ -18,9 +18,9 @@ from nacre.experiments.calibration.simulation import (
     sample_log,
     simulate_returns,
 )
-from nacre.learning.proposals import Candidate
-from nacre.log import Log
-from nacre.policies.policy import MLPPolicy
+from nacre.learners.base import Candidate
+from nacre.logs import Log
+from nacre.policies.network_policy import MLPPolicy
 
 SUITE = "control"
 ROWS = (10_000, 100_000)
@@ -116,9 +116,7 @@ def build(case: Case) -> Problem:
         log=log,
         old_policy=old_policy,
         cost=_make_cost(old_policy, others[best], share * gain, log),
-        candidates=tuple(
-            Candidate(name, policy, "given", searched=False) for name, policy in offered.items()
-        ),
+        candidates=tuple(Candidate(name, policy, "given") for name, policy in offered.items()),
         start=None,
         discount=world.discount,
         find_truth=truth,

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from nacre.experiments.calibration.simulation import Array, VectorWorld, roll_out
 from nacre.policies.heads import Head
-from nacre.policies.networks import MLP
-from nacre.policies.policy import MLPPolicy, Scaling
+from nacre.policies.network_policy import MLPPolicy
+from nacre.policies.networks import MLP, Scaling
 
 UNITS = 96
 RIDGE = 1e-4

@@ -11,14 +11,15 @@ import numpy as np
 
 from nacre.costs import FiniteStates, LogStates, TransportCost, groups
 from nacre.costs.family import SwitchingCost
-from nacre.evaluation import exact
+from nacre.estimators import exact
 from nacre.experiments.calibration import chains, choices, grids
 from nacre.experiments.calibration.case import Case, Problem, Truth, draw_price, draw_rows
 from nacre.experiments.calibration.offers import offer_tables
 from nacre.experiments.calibration.tables import KINDS, find_best, find_range, make_old_table
-from nacre.learning.proposals import Candidate
-from nacre.policies.policy import Policy, TabularPolicy
-from nacre.worlds.finite import FiniteWorld, Table
+from nacre.learners.base import Candidate
+from nacre.policies.policy import Policy
+from nacre.policies.tabular import TabularPolicy
+from nacre.simulators.finite import FiniteWorld, Table
 
 SUITE = "finite"
 HORIZON = 200
@@ -81,7 +82,7 @@ def build(case: Case) -> Problem:
         old_policy=old_policy,
         cost=cost,
         candidates=tuple(
-            Candidate(name, TabularPolicy.from_probabilities(table), "given", searched=False)
+            Candidate(name, TabularPolicy.from_probabilities(table), "given")
             for name, table in offered.items()
         ),
         start=_single_start(world),

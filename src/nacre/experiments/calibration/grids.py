@@ -6,9 +6,9 @@ import itertools
 
 import numpy as np
 
-from nacre.evaluation import exact
+from nacre.estimators import exact
 from nacre.experiments.calibration.chains import Generator, empty
-from nacre.worlds.finite import FiniteWorld
+from nacre.simulators.finite import FiniteWorld
 
 MOVES = ((-1, 0), (0, 1), (1, 0), (0, -1))
 """Up, right, down, left."""

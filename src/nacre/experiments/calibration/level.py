@@ -14,10 +14,10 @@ import numpy as np
 from scipy import optimize, stats
 
 from nacre.errors import InputError
-from nacre.evaluation import exact
-from nacre.log import Log
-from nacre.policies.policy import TabularPolicy
-from nacre.worlds.finite import FiniteWorld, Table, random_world
+from nacre.estimators import exact
+from nacre.logs import Log
+from nacre.policies.tabular import TabularPolicy
+from nacre.simulators.finite import FiniteWorld, Table, random_world
 
 EPISODES = 60
 """Episodes that each look at the log adds."""

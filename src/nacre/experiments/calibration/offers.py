@@ -7,10 +7,10 @@ import dataclasses
 import numpy as np
 from scipy import optimize
 
-from nacre.evaluation import exact
+from nacre.estimators import exact
 from nacre.experiments.calibration.case import Case
 from nacre.experiments.calibration.tables import find_best, find_range
-from nacre.worlds.finite import FiniteWorld, Table
+from nacre.simulators.finite import FiniteWorld, Table
 
 OFFERS = ("bad", "bad_and_good", "same", "equal", "many")
 """What the user gives: the offers take turns with the seeds."""

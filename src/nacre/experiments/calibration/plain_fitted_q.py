@@ -16,7 +16,7 @@ import numpy as np
 import optax
 from numpy.typing import NDArray
 
-from nacre.log import Log
+from nacre.logs import Log
 from nacre.policies.policy import Policy, ask
 
 STEPS = 2000

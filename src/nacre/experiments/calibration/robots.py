@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nacre.costs.family import SwitchingCost
-from nacre.evaluation.simulated import simulate_value
+from nacre.estimators.simulation import simulate_value
 from nacre.experiments.calibration.case import Case, Problem, Truth
 from nacre.experiments.run import published_cost
 from nacre.experiments.shared import TRUTH_SEED, Shared, make_old_policy
 from nacre.experiments.tables import TABLES, Row
-from nacre.learning.proposals import Candidate
+from nacre.learners.base import Candidate
 from nacre.policies.files import fingerprint
 from nacre.policies.policy import Policy
-from nacre.worlds.simulators import World, find_world
+from nacre.simulators.registry import World, find_world
 
 SUITE = "robots"
 ROWS = 200_000
@@ -85,7 +85,7 @@ def build(case: Case, old_policies: Path, cache: Path) -> Problem:
         log=log,
         old_policy=old_policy,
         cost=scale_cost(published_cost(row, world), factor),
-        candidates=() if offered is None else (Candidate(offer, offered, "given", searched=False),),
+        candidates=() if offered is None else (Candidate(offer, offered, "given"),),
         start=shared.start(log),
         discount=DISCOUNT,
         find_truth=PairedTruth(simulate, old_returns),

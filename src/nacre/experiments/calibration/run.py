@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nacre.engines import map_tasks
 from nacre.errors import InputError
 from nacre.experiments.calibration import control, finite, robots
 from nacre.experiments.calibration.advised import (
@@ -31,6 +30,7 @@ from nacre.experiments.calibration.records import (
     refuse_mixture,
 )
 from nacre.experiments.calibration.tables import KINDS
+from nacre.parallel.local import map_tasks
 
 SUITES = ("finite", "control", "robots")
 

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nacre.experiments.calibration.case import Truth
-from nacre.log import Log
+from nacre.logs import Log
 from nacre.policies.policy import Policy, Signature
-from nacre.worlds.rollouts import Chooser, draw_actions
+from nacre.simulators.rollouts import Chooser, draw_actions
 
 Array = NDArray[np.float64]
 REMAINDER = 1e-3

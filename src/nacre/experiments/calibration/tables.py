@@ -7,8 +7,8 @@ import functools
 import numpy as np
 
 from nacre.errors import InputError
-from nacre.evaluation import exact
-from nacre.worlds.finite import FiniteWorld, Table
+from nacre.estimators import exact
+from nacre.simulators.finite import FiniteWorld, Table
 
 KINDS = (
     "random",

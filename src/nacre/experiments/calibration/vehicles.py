@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from nacre.experiments.calibration.simulation import Array, VectorWorld
-from nacre.worlds.linear import LinearWorld, double_integrator
+from nacre.simulators.linear import LinearWorld, double_integrator
 
 WALL = 5.0
 """Place and speed of the cart stay within ±this; controllers that hold it never get there."""
@@ -20,7 +20,7 @@ def prefer(action: Array, n_actions: int) -> Array:
 
 
 class Integrator(VectorWorld):
-    """A cart on a line that should come to rest: closed forms exist, `nacre.worlds.linear`."""
+    """A cart on a line that should come to rest: closed forms exist, `nacre.simulators.linear`."""
 
     observation_size, noise_size, discount, horizon = 2, 2, 0.97, 100
 
