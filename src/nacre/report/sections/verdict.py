@@ -13,6 +13,7 @@ from nacre.report.templates import render
 from nacre.report.text import clean, format_level, format_number, format_percent, half_width
 
 LONGEST_NAME = 60
+LONGEST_REMEDY = 1000
 HIGHEST = 0.999
 """No higher confidence is told as a number."""
 
@@ -106,7 +107,7 @@ def state_remedy(record: DecisionRecord) -> str | None:
     if record.verdict == "switch":
         return None
     if record.remedy:
-        return capitalise(clean(record.remedy))
+        return capitalise(clean(record.remedy, LONGEST_REMEDY))
     if record.more_episodes is not None:
         return f"About {record.more_episodes:,} further episodes could settle it."
     return None
