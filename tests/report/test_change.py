@@ -9,6 +9,7 @@ import pytest
 
 from nacre import examples
 from nacre.costs import FiniteStates, TransportCost, groups
+from nacre.logs.schema.spaces import JSON
 from nacre.policies import TabularPolicy
 from nacre.report.change import examine_change
 from nacre.report.evidence import Evidence
@@ -53,11 +54,11 @@ def test_action_vectors_are_named_by_their_groups() -> None:
 
 def test_states_and_actions_have_the_names_that_the_log_came_with() -> None:
     log = make_log((5, 5), discrete_observations=True, discrete_actions=True)
-    labels = {
+    labels: dict[str, list[JSON]] = {
         "observation": ["red", "green", "blue", "white", "black"],
         "action": ["wait", "go", "stop"],
     }
-    named = dataclasses.replace(log, provenance={"labels": labels})
+    named = dataclasses.replace(log, provenance={"labels": dict(labels)})
     old = TabularPolicy.from_probabilities(np.full((5, 3), 1 / 3))
     new = TabularPolicy.from_probabilities(np.eye(3)[[0, 1, 2, 0, 1]])
     change = examine_change(old, new, TransportCost(2.0, 1.0, groups.halves()), named)

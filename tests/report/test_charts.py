@@ -29,6 +29,14 @@ def test_a_mark_lies_where_its_number_is() -> None:
     assert mark.get("x1") == next(e.get("cx") for e in root.iter("circle"))
 
 
+def test_what_is_not_used_does_not_stretch_the_axis() -> None:
+    used = Row("one", "new", 2.0, 1.0, 4.0)
+    alone = _parse(draw_rows("title", [used]))
+    both = _parse(draw_rows("title", [used, Row("two", "unused", 1e6, -1e6, 1e9)]))
+    first = [next(root.iter("circle")).get("cx") for root in (alone, both)]
+    assert first[0] == first[1]
+
+
 def test_parts_of_the_cost_share_the_bar() -> None:
     bars = [float(str(e.get("width"))) for e in _parse(draw_cost(3.0, 1.0)).iter("rect")]
     assert bars[0] / sum(bars) == pytest.approx(0.75, abs=1e-3)

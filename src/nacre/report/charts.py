@@ -39,8 +39,12 @@ class Row:
 
 
 def draw_rows(title: str, rows: Sequence[Row]) -> Markup:
-    """Intervals below one another on a common axis that holds zero."""
-    numbers = [n for row in rows for n in (row.mean, row.low, row.high, row.mark)]
+    """Intervals below one another on a common axis that holds zero.
+
+    Rows of the kind "unused" do not stretch it: what lies outside is drawn at the edge.
+    """
+    fitted = [row for row in rows if row.kind != "unused"] or rows
+    numbers = [n for row in fitted for n in (row.mean, row.low, row.high, row.mark)]
     axis = fit_axis(numbers, LEFT, RIGHT)
     bottom = ROW * len(rows) + 6
     # Between the rows' words, not through them.

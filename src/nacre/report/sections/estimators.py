@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from nacre.advice.record import CandidateEntry, EstimateEntry, Interval, finite
-from nacre.inference.intervals import find_hull, list_informative
+from nacre.inference.intervals import bound_above, bound_below, list_informative
 from nacre.report.charts import Row, draw_rows
 from nacre.report.sections.base import Context
 from nacre.report.sentences import state_interval, state_level
@@ -18,7 +18,7 @@ BASES = {"data": "outcomes in the log", "model": "a fitted model"}
 
 
 @dataclass(frozen=True)
-class Opinion:
+class EstimateRow:
     """One row of the table: an estimator about a finalist."""
 
     candidate: CandidateEntry
@@ -49,7 +49,7 @@ class Estimators:
         record = context.record
         chosen = context.chosen
         entries = [chosen, *(one for one in record.candidates if one is not chosen)]
-        rows = [row for entry in entries for row in list_opinions(entry, record.interval_level)]
+        rows = [row for entry in entries for row in list_rows(entry, record.interval_level)]
         if not rows:
             return None
         drawn, listed = rows[: context.drawing.most_rows], rows[: context.drawing.most_listed]
@@ -65,28 +65,28 @@ class Estimators:
         )
 
 
-def list_opinions(entry: CandidateEntry, level: float) -> list[Opinion]:
-    """Every estimate of one finalist with its bounds at this level."""
+def list_rows(entry: CandidateEntry, level: float) -> list[EstimateRow]:
+    """Every estimate of one finalist with its bounds at this level, whether it counts or not."""
     found = []
     for one in entry.estimates:
         estimate = one.as_estimate()
-        low, high = find_hull([estimate], level)
-        interval = Interval(mean=one.gain, low=finite(low), high=finite(high))
-        found.append(Opinion(entry, one, interval, bool(list_informative([estimate]))))
+        low, high = finite(bound_below(estimate, level)), finite(bound_above(estimate, level))
+        interval = Interval(mean=one.gain, low=low, high=high)
+        found.append(EstimateRow(entry, one, interval, bool(list_informative([estimate]))))
     return found
 
 
-def _draw(opinion: Opinion, chosen: CandidateEntry) -> Row:
+def _draw(row: EstimateRow, chosen: CandidateEntry) -> Row:
     """The gain against the cost, grey where the estimator does not count."""
-    kind = "unused" if not opinion.counts else "new" if opinion.candidate is chosen else "other"
-    interval = opinion.interval
-    note = state_interval(interval) if opinion.counts else "does not count"
+    kind = "unused" if not row.counts else "new" if row.candidate is chosen else "other"
+    interval = row.interval
+    note = state_interval(interval) if row.counts else "does not count"
     return Row(
-        f"{clean(opinion.estimate.estimator, 30)}: {clean(opinion.candidate.name, 60)}",
+        f"{clean(row.estimate.estimator, 30)}: {clean(row.candidate.name, 60)}",
         kind,
         interval.mean,
         interval.low,
         interval.high,
-        mark=opinion.candidate.cost.total,
+        mark=row.candidate.cost.total,
         note=note if interval.mean is not None else format_number(None),
     )

@@ -109,7 +109,7 @@ def state_break_even(prices: Prices) -> list[str]:
 
 
 def _word_ends(ends: Limits) -> str:
-    parts = []
+    parts: list[str] = []
     for verdict, end, before in (
         ("switch", ends.proven, 0.0),
         ("undecided", ends.possible, ends.proven),
