@@ -12,14 +12,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
 from nacre.advice.record import DecisionRecord, check_decision
 from nacre.inference.break_even import find_break_even, find_limits
 from nacre.inference.evidence import Circumstances, Evidence
 from nacre.inference.paper_rule import PaperRule
-from nacre.inference.price import Price
+from nacre.inference.price import LEAST_MASS, Price
 from nacre.inference.rule import BoundsRule, Decision, Rule
-from nacre.report.prices import Tried, build_prices, find_line
+from nacre.report.prices import Prices, Tried, build_prices, find_line
 from nacre.report.templates import read_asset
 from tests.report.conftest import DOCUMENT, FIRST_DOCUMENT
 from tests.support.estimates import make_estimate
@@ -37,13 +39,14 @@ def decide_by_rule(record: DecisionRecord, learning: float, transaction: float) 
 
 
 def _charge(evidence: Evidence, learning: float, transaction: float) -> Evidence:
-    """As a cost whose error is the same share of it."""
+    """As a cost whose error is the same share of it; of a cost of nothing it stays."""
     price = evidence.price
+    share = price.at(learning, transaction) / price.total if price.total >= LEAST_MASS else 1.0
     moved = dataclasses.replace(
         price,
         learning_weight=learning,
         transaction_weight=transaction,
-        error=price.relative_error * price.at(learning, transaction),
+        error=price.error * share,
     )
     return Evidence(evidence.estimates, moved)
 
@@ -93,6 +96,47 @@ def test_the_page_decides_as_the_rule_does_at_100_random_prices(change: str) -> 
         )
         verdicts.add(tried.verdict)
     assert len(verdicts) >= 2 or change == "unknown"
+
+
+estimates = st.builds(
+    make_estimate,
+    st.floats(-10, 10),
+    st.floats(0.01, 5),
+    st.floats(0, 3),
+    informative=st.booleans(),
+    degrees=st.sampled_from([3.0, 9.0, math.inf]),
+)
+masses = st.floats(0, 1)
+finalists = st.lists(
+    st.builds(
+        Evidence,
+        st.lists(estimates, max_size=3).map(tuple),
+        st.builds(Price, st.just(3.0), st.just(1.0), masses, masses, st.floats(0, 2), masses),
+    ),
+    min_size=1,
+    max_size=3,
+)
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(finalists, st.floats(0, 10), st.floats(0, 10), st.booleans())
+def test_any_evidence_leads_to_the_answer_of_the_rule(
+    evidence: list[Evidence], learning: float, transaction: float, forbidden: bool
+) -> None:
+    circumstances = Circumstances(0.95, forbidden="because" if forbidden else "")
+    level = circumstances.find_level(len(evidence))
+    lines = tuple(find_line("one", one, level) for one in evidence)
+    tried = Prices(lines, (3.0, 1.0), "bounds", forbidden).decide_at(learning, transaction)
+    charged = [_charge(one, learning, transaction) for one in evidence]
+    expected = BoundsRule()(charged, circumstances)
+    # Where a bound is zero up to rounding, either answer is right.
+    bounds = [bound for one in charged for bound in one.bounds(level)]
+    assume(all(abs(bound) > TOLERANCE for bound in bounds))
+    assert tried.verdict == expected.verdict
+    # Of equals, either may come first.
+    assert tried.low == pytest.approx(expected.low, abs=1e-6) or tried.mean == pytest.approx(
+        expected.net_gain, abs=1e-6
+    )
 
 
 def test_at_the_recorded_weights_it_is_the_recorded_decision(record: DecisionRecord) -> None:

@@ -66,7 +66,10 @@ class Line:
 
     @property
     def limits(self) -> Limits:
-        """Costs at which low, net gain and high reach zero."""
+        """Costs at which low, net gain and high reach zero.
+
+        Where the cost's error exceeds the cost itself, no cost rules a gain out.
+        """
         proven = (self.gain_low - self.error_fixed) / (1.0 + self.error_share)
         possible = math.inf
         if self.error_share < 1.0:

@@ -38,6 +38,15 @@ def test_a_number_that_is_missing_does_not_count(document: dict[str, Any]) -> No
     assert row.remark == "no usable number"
 
 
+def test_who_abstains_has_no_gain(document: dict[str, Any]) -> None:
+    abstained = {"gain": 0.0, "standard_error": None, "informative": False, "reason": "too few"}
+    document["candidates"][0]["estimates"][0] |= abstained
+    record = check_decision(document)
+    row = list_rows(record.candidates[0], record.interval_level)[0]
+    assert row.interval.mean is None
+    assert row.remark == "too few"
+
+
 def test_only_so_many_are_drawn_and_listed(context: Context) -> None:
     few = Context(context.record, context.evidence, context.prices, Drawing(2, 5))
     page = str(Estimators().render(few))

@@ -51,6 +51,7 @@ def test_the_interval_is_labelled_with_the_level_of_each_bound(record: DecisionR
     alone = _change(record, interval_level=0.95, candidates=record.candidates[:1])
     said = state_bounds(alone).replace("\u00a0", " ")
     assert said.endswith("each bound holds with 95 % confidence, both together with 90 %.")
+    assert "not by these bounds" in state_bounds(_change(record, rule="paper"))
     assert state_bounds(_change(record, net_gain=UNKNOWN)).startswith("The log gives no bounds")
 
 

@@ -56,6 +56,7 @@ class Estimators:
         return render(
             "sections/estimators.html",
             level=state_level(record),
+            all_have_to_prove_it=record.rule == "bounds",
             chart=draw_rows(
                 "Gain before the cost by each estimator", [_draw(one, chosen) for one in drawn]
             ),
@@ -71,7 +72,9 @@ def list_rows(entry: CandidateEntry, level: float) -> list[EstimateRow]:
     for one in entry.estimates:
         estimate = one.as_estimate()
         low, high = finite(bound_below(estimate, level)), finite(bound_above(estimate, level))
-        interval = Interval(mean=one.gain, low=low, high=high)
+        # Who abstains has no error: its gain is no number that was found.
+        gain = None if one.standard_error is None else one.gain
+        interval = Interval(mean=gain, low=low, high=high)
         found.append(EstimateRow(entry, one, interval, bool(list_informative([estimate]))))
     return found
 

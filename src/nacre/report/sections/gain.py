@@ -31,7 +31,7 @@ class Gain:
         return render(
             "sections/gain.html",
             level=state_level(record),
-            old_level=record.confidence_level,
+            old_level=None if record.old_value.low is None else record.confidence_level,
             old_method=name_method(record.old_value),
             new_method=name_method(record.new_value),
             gain_chart=_draw(

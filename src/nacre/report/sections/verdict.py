@@ -85,6 +85,10 @@ def state_bounds(record: DecisionRecord) -> str:
             f" The whole decision has {format_level(record.confidence_level)} confidence, "
             f"shared by all {shared}."
         )
+    if record.rule == "paper":
+        words += (
+            " The rule of the paper decides by the net gain in one number, not by these bounds."
+        )
     return words
 
 
