@@ -106,6 +106,7 @@ def test_sections_come_in_their_order(page: Page) -> None:
         "What switching costs",
         "At other weights of the cost",
         "Candidates",
+        "What the log lacks",
         "Checks of the log",
         "How the candidates were learned",
         "Where the change happens",

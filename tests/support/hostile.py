@@ -141,6 +141,7 @@ def poison(document: dict[str, Any], texts: Sequence[str]) -> None:
         entry["cost"]["groups"] = [next(supply) for _ in entry["cost"]["groups"]]
         entry["value"]["method"] = next(supply)
         entry["overlap"] |= {"note": next(supply), next(supply): next(supply)}
+        entry["overlap"]["missing"] = [{"state": next(supply), "action": [next(supply)]}]
         for estimate in entry["estimates"]:
             estimate |= {"estimator": next(supply), "reason": next(supply)}
             estimate["diagnostics"] = {next(supply): 1.0}

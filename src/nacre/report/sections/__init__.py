@@ -13,6 +13,7 @@ SECTIONS: Registry[type[Section]] = Registry(
         "cost": "nacre.report.sections.cost:Cost",
         "prices": "nacre.report.sections.prices:OtherPrices",
         "candidates": "nacre.report.sections.candidates:Candidates",
+        "overlap": "nacre.report.sections.overlap:Overlap",
         "log_checks": "nacre.report.sections.log_checks:LogChecks",
         "learning": "nacre.report.sections.learning:Learning",
         "change": "nacre.report.sections.change:Change",

@@ -10,8 +10,9 @@ from markupsafe import Markup
 
 from nacre.advice.record import CandidateEntry
 from nacre.report.sections.base import Context
+from nacre.report.sections.overlap import read_share
 from nacre.report.templates import render
-from nacre.report.text import clean, format_share
+from nacre.report.text import clean
 
 MOST_NOTES = 3
 
@@ -38,11 +39,7 @@ class Candidates:
 def state_outside(overlap: Mapping[str, Any]) -> str:
     """Which share of what a candidate does lies outside of the log."""
     # Format 1 knows only by how much a candidate exceeds the old policy.
-    for name in ("outside", "excess"):
-        share = overlap.get(name)
-        if isinstance(share, int | float) and not isinstance(share, bool) and 0 <= share <= 1:
-            return format_share(float(share))
-    return "unknown"
+    return read_share(overlap, "outside") or read_share(overlap, "excess") or "unknown"
 
 
 def _list_remarks(entry: CandidateEntry) -> list[str]:
