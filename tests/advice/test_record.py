@@ -1,21 +1,39 @@
-"""Decisions are read and checked before anything is drawn."""
+"""Decisions are read and checked before anything is done with them."""
 
 from __future__ import annotations
 
+import copy
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from nacre.advice.record import FORMAT, check_decision, read_decision
 from nacre.errors import InputError
-from nacre.report import read_decision
-from nacre.report.document import check_decision
-from tests.report.conftest import DOCUMENT, EXAMPLE
+
+EXAMPLES = Path(__file__).parents[1] / "report"
+FIRST, SECOND = EXAMPLES / "example", EXAMPLES / "example_2"
+DOCUMENT: dict[str, Any] = json.loads((SECOND / "decision.json").read_bytes())
+
+
+@pytest.fixture
+def document() -> dict[str, Any]:
+    return copy.deepcopy(DOCUMENT)
 
 
 def test_a_folder_and_its_file_give_the_same() -> None:
-    assert read_decision(EXAMPLE) == read_decision(EXAMPLE / "decision.json") == DOCUMENT
+    assert read_decision(SECOND) == read_decision(SECOND / "decision.json")
+    assert read_decision(SECOND).as_json() == DOCUMENT
+
+
+def test_the_first_format_is_brought_into_todays_form() -> None:
+    record = read_decision(FIRST)
+    first = json.loads((FIRST / "decision.json").read_bytes())
+    assert record.format == FORMAT
+    assert (record.verdict, record.probability) == (first["verdict"], first["confidence"])
+    assert [one.name for one in record.candidates] == [one["name"] for one in first["candidates"]]
+    assert check_decision(record.as_json()) == record
 
 
 @pytest.mark.parametrize(
@@ -23,7 +41,7 @@ def test_a_folder_and_its_file_give_the_same() -> None:
     [
         (b"", "is not JSON"),
         (b"[1, 2]", "holds a list"),
-        (b'{"format": 2}', "format = 2"),
+        (b'{"format": 3}', "format = 3"),
         (b"{}", "format = None"),
         (b"\xff\xfe\x00", "is not JSON"),
         (b"[" * 100_000, "is not JSON"),
@@ -44,20 +62,19 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 
 def test_an_enormous_file_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "decision.json").write_text(json.dumps(DOCUMENT), encoding="utf-8")
-    monkeypatch.setattr("nacre.report.document.LARGEST_FILE", 100)
+    monkeypatch.setattr("nacre.advice.record.LARGEST_FILE", 100)
     with pytest.raises(InputError, match="larger than 100 bytes"):
         read_decision(tmp_path)
 
 
 def test_every_bad_place_is_named(document: dict[str, Any]) -> None:
     document["verdict"] = "perhaps"
-    document["candidates"][1]["cost"]["total"] = "dear"
+    document["candidates"][1]["cost"]["total"] = "much"
     document["net_gain"]["mean"] = float("nan")
     with pytest.raises(InputError) as caught:
         check_decision(document)
     text = "\n".join(caught.value.problems)
-    assert len(caught.value.problems) == 3
-    for place in ("verdict = 'perhaps'", "candidates.1.cost.total = 'dear'", "net_gain.mean"):
+    for place in ("verdict = 'perhaps'", "candidates.1.cost.total = 'much'", "net_gain.mean"):
         assert place in text
 
 
