@@ -30,6 +30,8 @@ class EvaluationEpoch(eqx.Module):
         policy: Whose value is fitted; None where the rows tell what it does.
         discount: γ.
         largest: Mean |Q| beyond which the critics have exploded.
+        limits: Least and largest value that the rewards allow; targets are kept within. None to
+            leave them as they are.
         pessimistic: Whether targets are the minimum over members, instead of what `critics` says;
             None to leave it to `critics`.
     """
@@ -38,11 +40,17 @@ class EvaluationEpoch(eqx.Module):
     policy: Policy | None
     discount: float
     largest: Float[Array, ""]
+    limits: Float[Array, "2"] | None = None
     pessimistic: Bool[Array, ""] | None = None
 
     @classmethod
     def of(
-        cls, critics: CriticConfig, policy: Policy | None, discount: float, largest: float
+        cls,
+        critics: CriticConfig,
+        policy: Policy | None,
+        discount: float,
+        largest: float,
+        limits: tuple[float, float] | None = None,
     ) -> EvaluationEpoch:
         """The program for this configuration.
 
@@ -50,11 +58,12 @@ class EvaluationEpoch(eqx.Module):
         asks for both compiles once.
         """
         bound = jnp.asarray(largest, float)
+        within = None if limits is None else jnp.asarray(limits, float)
         if critics.backup == "mean":
-            return cls(critics, policy, discount, bound)
+            return cls(critics, policy, discount, bound, within)
         pessimistic = jnp.asarray(critics.backup == "min")
         held = dataclasses.replace(critics, backup="own")
-        return cls(held, policy, discount, bound, pessimistic)
+        return cls(held, policy, discount, bound, within, pessimistic)
 
     def draw(self, rows: Drawable, key: PRNGKeyArray) -> Batch:
         """The rows of the step with this key."""
@@ -70,6 +79,8 @@ class EvaluationEpoch(eqx.Module):
             self.critics, state.target, self.policy, batch, noise_key, self.pessimistic
         )
         targets = bootstrap_targets(batch.rewards, batch.terminated, values, self.discount)
+        if self.limits is not None:
+            targets = jnp.clip(targets, self.limits[0], self.limits[1])
         return step_critics(self.critics, state, batch, targets)
 
     def empty_info(self) -> CriticInfo:

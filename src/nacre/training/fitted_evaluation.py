@@ -26,6 +26,7 @@ from nacre.training.evaluation_epochs import EvaluationEpoch
 from nacre.training.loop import epoch_keys, run_epoch
 from nacre.training.noise import draw_uniforms
 from nacre.training.preparation import begin_critics
+from nacre.training.preparation import bound_values as bound_values
 from nacre.training.preparation import draw_resampling as draw_resampling
 from nacre.training.preparation import init_critics as init_critics
 from nacre.training.preparation import largest_believable as largest_believable
@@ -80,6 +81,7 @@ class Preparation:
     fresh: CriticState
     fitted: CriticState
     largest: float
+    limits: tuple[float, float]
 
 
 def prepare_evaluation(
@@ -96,7 +98,9 @@ def prepare_evaluation(
     source = open_source(log, discount=discount, resampling=resampling)
     keys, n_steps = (init_key, prefit_key), config.prefit_steps
     fresh, fitted = begin_critics(config.critics, log, source, signature, discount, keys, n_steps)
-    return Preparation(source, fresh, fitted, largest_believable(log, discount))
+    return Preparation(
+        source, fresh, fitted, largest_believable(log, discount), bound_values(log, discount)
+    )
 
 
 def evaluate_policy(
@@ -109,12 +113,14 @@ def evaluate_policy(
     seed: int = 0,
     prepared: Preparation | None = None,
     on_epoch: Callable[[EpochReport], None] | None = None,
+    until: Callable[[np.ndarray], bool] | None = None,
 ) -> Evaluation:
     """Estimate V^π at the start from a log of any policy (Algorithm 2, without the cost).
 
     The same seed gives the same initial networks, mini-batches and noise to every policy, so that
     differences between policies carry less noise than either value. `prepared` by the same log,
-    configuration and seed, several evaluations share what does not depend on the policy.
+    configuration and seed, several evaluations share what does not depend on the policy. `until`
+    looks at the members' curves (epochs, members) after each epoch and may end it there.
     """
     if prepared is None:
         prepared = prepare_evaluation(log, policy.signature, config, discount=discount, seed=seed)
@@ -135,7 +141,8 @@ def evaluate_policy(
     if config.prefit_steps and not last.is_believable(largest):
         last, broken = read(fresh), "diverged in the fit to the log's returns; kept fresh critics"
     curve, member_curves, losses = [], [], []
-    program = EvaluationEpoch.of(config.critics, asked, discount, largest)
+    limits = prepared.limits if config.clip_targets else None
+    program = EvaluationEpoch.of(config.critics, asked, discount, largest, limits)
     with source.open_stream(program.draw, config.steps_per_epoch) as stream:
         for epoch in range(0 if broken else config.epochs):
             keys = epoch_keys(epoch_key, epoch, config.epochs)
@@ -150,6 +157,8 @@ def evaluate_policy(
             losses.append(float(info.loss))
             if on_epoch is not None:
                 on_epoch(EpochReport(epoch, config.epochs, losses[-1], curve[-1], int(steps)))
+            if until is not None and until(np.asarray(member_curves)):
+                break
     return Evaluation(
         last.value,
         last.per_critic,

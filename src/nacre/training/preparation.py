@@ -159,6 +159,18 @@ def largest_believable(log: Log, discount: float) -> float:
     return min(LARGEST_BELIEVABLE * max(1.0, largest_value), float(np.finfo(np.float32).max))
 
 
+def bound_values(log: Log, discount: float) -> tuple[float, float]:
+    """The least and the largest value that the log's rewards allow: one reward for ever.
+
+    Zero lies between them where an episode can end.
+    """
+    low, high = float(np.min(log.rewards)), float(np.max(log.rewards))
+    if np.any(log.terminated):
+        # An end after the first step earns one reward and nothing more.
+        return min(low, low / (1.0 - discount)), max(high, high / (1.0 - discount))
+    return low / (1.0 - discount), high / (1.0 - discount)
+
+
 def draw_resampling(n_episodes: int, n_members: int, seed: int) -> np.ndarray:
     """(E, M) how often each member sees each episode, of mean one for every member."""
     counts = np.random.default_rng(seed).multinomial(
