@@ -25,6 +25,7 @@ LEARNERS: Registry[type[Learner]] = Registry(
     {
         "net_actor_critic": "nacre.learners.net_actor_critic.learner:NetActorCritic",
         "scale_noise": "nacre.learners.scale_noise:ScaleNoise",
+        "tabular_planner": "nacre.learners.tabular_planner:TabularPlanner",
     },
 )
 """Every learner; an advice asks ours with settings that fit the log, and all others as they are."""
