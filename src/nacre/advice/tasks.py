@@ -30,9 +30,13 @@ def check_log(setting: Setting, *, report: Any) -> LogChecks:
 
 
 def split_log(setting: Setting, *, checks: LogChecks, report: Any) -> Split:
-    """Whole episodes, once; repeated ones count once, so that none lands in both parts."""
+    """Whole episodes, once; repeated ones count once, so that none lands in both parts.
+
+    Too few different ones forbid a switch: then the log is split as it is, to have numbers at all.
+    """
     keep = checks.duplicates.keep
-    log = setting.log if len(keep) == setting.log.n_episodes else setting.log.select(keep)
+    whole = checks.has_too_few or len(keep) == setting.log.n_episodes
+    log = setting.log if whole else setting.log.select(keep)
     parts = log.split(setting.config.learning_share, seed=setting.seed)
     return Split(*parts, checks.old_policy)
 
