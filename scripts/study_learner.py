@@ -42,9 +42,9 @@ CHANGES: dict[str, dict[str, dict[str, Any]]] = {
     "2 critics": {"critics": {"n_critics": 2}},
     "targets 0.98": {"critics": {"polyak": 0.98}},
     "targets 0.9": {"critics": {"polyak": 0.9}},
-    "behaviour 0": {"actor": {"behaviour_weight": 0.0}},
-    "behaviour 0.1": {"actor": {"behaviour_weight": 0.1}},
-    "behaviour 0.3": {"actor": {"behaviour_weight": 0.3}},
+    "behaviour 0": {"actor": {"kl_weight": 0.0}},
+    "behaviour 0.1": {"actor": {"kl_weight": 0.1}},
+    "behaviour 0.3": {"actor": {"kl_weight": 0.3}},
     "no fit to returns": {"learner": {"prefit_steps": 0}},
     "no LayerNorm": {"critics": {"layer_norm": False}},
     "learning rates 3e-4": {
@@ -78,7 +78,7 @@ def vary(name: str) -> LearnerConfig:
     """The learner of large logs, its critics averaged, its weights not, changed by a variant."""
     config, changes = AdviceConfig().learner, (CHANGES | LONG)[name]
     critics = {"backup": "mean", **changes.get("critics", {})}
-    usual = {"combine": "mean", "averaging": None, "behaviour_weight": BEHAVIOUR}
+    usual = {"combine": "mean", "averaging": None, "kl_weight": BEHAVIOUR}
     actor = usual | changes.get("actor", {})
     epochs = LONG_EPOCHS if name in LONG else EPOCHS
     return dataclasses.replace(

@@ -33,7 +33,7 @@ def run(name: str, shared: Shared, seed: int) -> dict[str, Any]:
     """Advice about less noise, and what the first panel alone would have said."""
     row = find_row(name)
     log = shared.log(TRANSITIONS)
-    config = dataclasses.replace(suggest_config(log), behaviour_weights=())
+    config = dataclasses.replace(suggest_config(log), kl_weights=())
     cost, start = published_cost(row, shared.world), shared.start(log)
     advice = advise(log, shared.old_policy, cost, start, config=config, seed=seed)
     gain, n = advice.chosen.gain, config.judges.critics.n_critics

@@ -14,18 +14,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-from nacre.advice.config import AdviceConfig
 from nacre.advice.court import Court
 from nacre.advice.findings import Incumbent
 from nacre.advice.school import School
+
+from nacre.advice.config import AdviceConfig
 from nacre.estimators.doubly_robust import SecondOpinion, weigh_episodes
 from nacre.experiments.records import read_lines
 from nacre.experiments.run import parse_seeds, published_cost
 from nacre.experiments.shared import Shared, Truth, share_row
 from nacre.experiments.tables import find_row
 from nacre.training.fitted_evaluation import Evaluation, as_rows
-from nacre.training.progress import Agenda, Silent
+from nacre.training.progress import Agenda, NoProgress
 from nacre.versions import find_commit, find_versions
 
 ROWS = ("sumo-cl10-ct1-optimal",)
@@ -38,7 +38,7 @@ def run(name: str, shared: Shared, steps: int) -> dict[str, Any]:
     lesson = config.thrift
     if lesson is None:
         raise ValueError("there is no last lesson")
-    log, agenda = shared.log(steps), Agenda(Silent(), {})
+    log, agenda = shared.log(steps), Agenda(NoProgress(), {})
     cost, start = published_cost(row, shared.world), as_rows(shared.start(log), old.signature)
     learn, judge = log.split(config.learning_share, seed=seed)
     court = Court(judge, np.asarray(start), config, seed, agenda)

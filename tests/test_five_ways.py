@@ -32,7 +32,7 @@ def learn_and_judge(way: str, folder: Path) -> dict[str, Any]:
     short = example.log.select(np.arange(40))
     log, old = SCRIPT["give"](way, short, example.old_policy, folder, clone=QUICK, seed=0)
     plain = suggest_quick(log)
-    config = dataclasses.replace(plain, behaviour_weights=(0.1,), calm_factors=())
+    config = dataclasses.replace(plain, kl_weights=(0.1,), calm_factors=())
     return advise(log, old, example.cost, config=config, seed=0).as_json()
 
 

@@ -12,10 +12,11 @@ import pytest
 
 from nacre.advice import tasks
 from nacre.advice.assembly import build_advice
+from nacre.advice.charges import charge_finalists
 from nacre.advice.result import Advice
-from nacre.advice.tasks import Setting
+from nacre.advice.setting import Setting
 from nacre.estimators.base import Estimate, Problem, abstain
-from nacre.training.progress import Silent
+from nacre.training.progress import NoProgress
 from tests.support.estimates import make_estimate
 from tests.support.rooms import (
     BEST,
@@ -62,11 +63,11 @@ def build(
     )
     tables = (BEST, WORSE)[: len(estimates)]
     finalists = tuple(make_candidate(f"number {i}", table) for i, table in enumerate(tables))
-    checks = tasks.check_log(setting, report=Silent())
-    split = tasks.split_log(setting, checks=checks, report=Silent())
-    chosen: dict[str, Any] = {"split": split, "finalists": finalists, "report": Silent()}
+    checks = tasks.check_log(setting, report=NoProgress())
+    split = tasks.split_log(setting, checks=checks, report=NoProgress())
+    chosen: dict[str, Any] = {"split": split, "finalists": finalists, "report": NoProgress()}
     results: dict[str, Any] = {"log checks": checks, "split": split, "finalists": finalists}
-    results["costs"] = tasks.charge_finalists(setting, **chosen)
+    results["costs"] = charge_finalists(setting, **chosen)
     results["learn noise-0.3"] = (finalists[0],)
     for place, some in enumerate(estimates):
         overlap = tasks.find_overlap(setting, place, **chosen)

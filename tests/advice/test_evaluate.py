@@ -13,7 +13,7 @@ from nacre import examples
 from nacre.advice.evaluate import Question, Valuation, value_policy
 from nacre.errors import InputError
 from nacre.training.fitted_evaluation import EvaluationConfig
-from nacre.training.progress import Tick
+from nacre.training.progress import ProgressEvent
 from nacre.training.returns import value_from_returns
 from tests.support.advice import make_quick_evaluation
 
@@ -26,9 +26,9 @@ def few() -> EvaluationConfig:
 
 
 @functools.cache
-def compare() -> tuple[Valuation, list[Tick]]:
+def compare() -> tuple[Valuation, list[ProgressEvent]]:
     example = examples.load()
-    heard: list[Tick] = []
+    heard: list[ProgressEvent] = []
     question = Question(DISCOUNT, judges=few(), seed=2)
     found = value_policy(
         example.log,
@@ -73,7 +73,7 @@ def test_another_policy_is_worth_what_critics_say_and_the_difference_is_paired()
     assert paired.low is not None
     assert paired.high is not None
     assert paired.low < gap < paired.high
-    assert [tick.stage for tick in heard] == ["judging the policy", "judging the old policy"]
+    assert [event.stage for event in heard] == ["judging the policy", "judging the old policy"]
     assert found.record["seed"] == 2
     assert found.record["policy"] != found.record["old_policy"]
 

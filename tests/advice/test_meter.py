@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from nacre.advice.meter import Meter
-from nacre.training.progress import Tick
+from nacre.training.progress import ProgressEvent
 
 
-def make_meter() -> tuple[Meter, list[Tick]]:
-    heard: list[Tick] = []
+def make_meter() -> tuple[Meter, list[ProgressEvent]]:
+    heard: list[ProgressEvent] = []
     return Meter(heard.append, {"read": 1.0, "learn": 3.0}), heard
 
 
@@ -17,11 +17,11 @@ def test_tasks_count_by_their_work() -> None:
     meter, heard = make_meter()
     assert meter.share == 0.0
     learn = meter.listen("learn")
-    learn(Tick("nac: epoch", 0, 2, 10, 0.5, 1.0))
+    learn(ProgressEvent("nac: epoch", 0, 2, 10, 0.5, 1.0))
     assert meter.share == pytest.approx(3 / 8)
-    assert heard == [Tick("nac: epoch", 0, 2, 10, 0.5, 1.0, share=3 / 8)]
+    assert heard == [ProgressEvent("nac: epoch", 0, 2, 10, 0.5, 1.0, share=3 / 8)]
     # A second stage of the same task begins again from nothing: the share does not fall.
-    learn(Tick("nac: another", 0, 4, 10))
+    learn(ProgressEvent("nac: another", 0, 4, 10))
     assert meter.share == pytest.approx(3 / 8)
     meter.finish("learn")
     assert meter.share == pytest.approx(3 / 4)
@@ -32,22 +32,22 @@ def test_the_last_task_ends_at_one_and_says_so() -> None:
     meter.finish("learn")
     assert not heard
     meter.finish("read")
-    assert heard == [Tick("decision", 0, 1, 0, share=1.0)]
+    assert heard == [ProgressEvent("decision", 0, 1, 0, share=1.0)]
 
 
 def test_a_stage_that_only_begins_has_done_nothing() -> None:
     meter, heard = make_meter()
-    meter.listen("read")(Tick("reading", -1, 5, 0))
+    meter.listen("read")(ProgressEvent("reading", -1, 5, 0))
     assert heard[0].share == 0.0
 
 
 def test_once_stopped_every_task_ends_at_its_next_event() -> None:
     meter, heard = make_meter()
     read = meter.listen("read")
-    read(Tick("reading", 0, 5, 0))
+    read(ProgressEvent("reading", 0, 5, 0))
     meter.stop()
     with pytest.raises(KeyboardInterrupt):
-        read(Tick("reading", 1, 5, 0))
+        read(ProgressEvent("reading", 1, 5, 0))
     assert len(heard) == 1
 
 

@@ -16,11 +16,12 @@ import pytest
 
 from nacre.advice.config import AdviceConfig
 from nacre.advice.record import Interval, finite, read_decision
-from nacre.advice.tasks import Setting
+from nacre.advice.setting import Setting
 from nacre.errors import InputError
 from nacre.learners.base import Candidate
 from nacre.policies import fingerprint, read_policy
-from nacre.policies.policy import MLPPolicy, Policy, Signature
+from nacre.policies.network_policy import MLPPolicy
+from nacre.policies.policy import Policy, Signature
 from tests.support.learners import by_sign, make_vectors
 from tests.support.made_up import make_advice
 from tests.support.rooms import BEST, BETTER, make_candidate, make_policy

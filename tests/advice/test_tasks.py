@@ -11,11 +11,13 @@ import pytest
 from jaxtyping import PRNGKeyArray
 
 from nacre.advice import tasks
-from nacre.advice.tasks import MOST_FINALISTS, Split
+from nacre.advice.charges import charge_finalists
+from nacre.advice.setting import Split
+from nacre.advice.tasks import MOST_FINALISTS
 from nacre.diagnostics.log_checks import LogChecks
 from nacre.estimators.base import Estimate, Problem, Report
 from nacre.learners.base import Candidate, LearningProblem
-from nacre.training.progress import Reporter, Silent, Tick
+from nacre.training.progress import NoProgress, Progress, ProgressEvent
 from tests.support.estimates import make_estimate
 from tests.support.rooms import (
     BEST,
@@ -42,11 +44,11 @@ CLOSED: Any = Closed()
 
 
 def check() -> LogChecks:
-    return tasks.check_log(make_setting(), report=Silent())
+    return tasks.check_log(make_setting(), report=NoProgress())
 
 
 def split_rooms() -> Split:
-    return tasks.split_log(make_setting(), checks=check(), report=Silent())
+    return tasks.split_log(make_setting(), checks=check(), report=NoProgress())
 
 
 def list_episodes(log: Any) -> set[bytes]:
@@ -72,15 +74,15 @@ def test_repeated_episodes_are_split_once() -> None:
     log = make_rooms_log()
     order = np.concatenate([np.arange(30), np.arange(30)])
     setting = make_setting(log=log.select(order))
-    checks = tasks.check_log(setting, report=Silent())
-    split = tasks.split_log(setting, checks=checks, report=Silent())
+    checks = tasks.check_log(setting, report=NoProgress())
+    split = tasks.split_log(setting, checks=checks, report=NoProgress())
     assert split.learning.n_episodes + split.test.n_episodes == 30
     assert not list_episodes(split.learning) & list_episodes(split.test)
 
 
 def test_finalists_are_chosen_with_the_test_part_closed() -> None:
     split = dataclasses.replace(split_rooms(), test=CLOSED)
-    heard: list[Tick] = []
+    heard: list[ProgressEvent] = []
     chosen = tasks.choose_finalists(
         make_setting(), make_five(), split=split, report=heard.append, learner_0=()
     )
@@ -92,10 +94,10 @@ def test_up_to_three_are_not_compared_at_all() -> None:
     split = Split(CLOSED, CLOSED, make_policy(OLD))
     three = make_five()[:3]
     chosen = tasks.choose_finalists(
-        make_setting(), three[:2], split=split, report=Silent(), learner_0=(three[2],)
+        make_setting(), three[:2], split=split, report=NoProgress(), learner_0=(three[2],)
     )
     assert list(chosen) == three
-    (alone,) = tasks.choose_finalists(make_setting(), (), split=split, report=Silent())
+    (alone,) = tasks.choose_finalists(make_setting(), (), split=split, report=NoProgress())
     assert alone.name == "unchanged"
     assert alone.policy is split.old_policy
 
@@ -121,15 +123,15 @@ class Useless:
 
 def test_where_nobody_can_tell_them_apart_the_first_are_taken() -> None:
     setting = make_setting(dataclasses.replace(GIVEN_ALONE, estimators=(Useless(),)))
-    chosen = tasks.choose_finalists(setting, make_five(), split=split_rooms(), report=Silent())
+    chosen = tasks.choose_finalists(setting, make_five(), split=split_rooms(), report=NoProgress())
     assert [one.name for one in chosen] == ["share 0.2", "share 1.0", "share 0.0"]
     assert len(chosen) == MOST_FINALISTS
 
 
 def test_an_estimator_that_does_not_apply_abstains_and_says_why() -> None:
     split, setting = split_rooms(), make_setting()
-    assert tasks.prepare_estimator(setting, Useless(), split=split, report=Silent()) is None
-    given: dict[str, Any] = {"split": split, "prepared": None, "report": Silent()}
+    assert tasks.prepare_estimator(setting, Useless(), split=split, report=NoProgress()) is None
+    given: dict[str, Any] = {"split": split, "prepared": None, "report": NoProgress()}
     finalists = tuple(make_five()[:1])
     estimate = tasks.estimate_gain(setting, Useless(), 0, finalists=finalists, **given)
     assert estimate is not None
@@ -150,7 +152,7 @@ class Watches:
         return self.reason
 
     def learn(
-        self, key: PRNGKeyArray, problem: LearningProblem, report: Reporter
+        self, key: PRNGKeyArray, problem: LearningProblem, report: Progress
     ) -> list[Candidate]:
         self.seen.append(problem)
         return [make_candidate("found", BEST)]
@@ -159,13 +161,13 @@ class Watches:
 def test_learners_see_the_learning_part_only() -> None:
     seen: list[LearningProblem] = []
     split = dataclasses.replace(split_rooms(), test=CLOSED)
-    found = tasks.learn_candidates(make_setting(), Watches(seen), split=split, report=Silent())
+    found = tasks.learn_candidates(make_setting(), Watches(seen), split=split, report=NoProgress())
     assert [one.name for one in found] == ["found"]
     (problem,) = seen
     assert problem.log is split.learning
     assert problem.discount == CONFIG.discount
     why = Watches(seen, "nothing to learn")
-    assert tasks.learn_candidates(make_setting(), why, split=split, report=Silent()) == ()
+    assert tasks.learn_candidates(make_setting(), why, split=split, report=NoProgress()) == ()
     assert len(seen) == 1
 
 
@@ -182,8 +184,8 @@ def test_keys_follow_from_seed_and_name_alone() -> None:
 
 def test_costs_by_hand() -> None:
     finalists = (make_candidate("best", BEST), make_candidate("same", OLD))
-    charges = tasks.charge_finalists(
-        make_setting(weight=2.0), split=split_rooms(), finalists=finalists, report=Silent()
+    charges = charge_finalists(
+        make_setting(weight=2.0), split=split_rooms(), finalists=finalists, report=NoProgress()
     )
     # In both rooms 0.48 of the mass changes its group.
     assert charges[0].breakdown.total == pytest.approx(2.0 * 0.48, abs=1e-6)
@@ -203,7 +205,7 @@ def test_the_penalty_adds_to_the_estimator_s_own() -> None:
 def test_overlap_is_measured_on_the_test_part() -> None:
     split = dataclasses.replace(split_rooms(), learning=CLOSED)
     finalists = (make_candidate("worse", WORSE),)
-    given: dict[str, Any] = {"split": split, "finalists": finalists, "report": Silent()}
+    given: dict[str, Any] = {"split": split, "finalists": finalists, "report": NoProgress()}
     overlap = tasks.find_overlap(make_setting(), 0, **given)
     assert overlap is not None
     assert 0.0 <= overlap.excess <= 1.0

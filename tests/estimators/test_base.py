@@ -11,7 +11,7 @@ from nacre.estimators import ESTIMATORS
 from nacre.estimators.base import Estimator, Problem, abstain, find_exact_kind, report_nothing
 from nacre.inference.intervals import find_hull, list_informative
 from nacre.logs import Log
-from nacre.policies.policy import TabularPolicy
+from nacre.policies.tabular import TabularPolicy
 from nacre.simulators import random_policy, random_world
 from tests.support.one_hot import pose_vectors, sample_vectors
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from nacre.inference.gain import Gain
 
 from nacre.advice.config import AdviceConfig
 from nacre.errors import InputError
@@ -21,7 +22,6 @@ from nacre.experiments.records import (
     write_record,
 )
 from nacre.experiments.tables import TABLES, find_row
-from nacre.inference.gain import Gain
 from nacre.learners.net_actor_critic.config import ActorConfig, LearnerConfig
 from nacre.training.backup import CriticConfig
 from tests.support.experiments import CHEAP
@@ -93,6 +93,14 @@ def test_what_a_record_does_not_know_of_has_its_default(tmp_path: Path) -> None:
     for other in (averaged, wider):
         with pytest.raises(InputError, match="made with another learner"):
             is_done(path, EXAMPLE | {"learner": other.as_json()}, other)
+
+
+def test_older_names_of_options_are_read(tmp_path: Path) -> None:
+    path, config = tmp_path / "a.json", LearnerConfig()
+    recorded = config.as_json()
+    recorded["actor"]["behaviour_weight"] = recorded["actor"].pop("kl_weight")
+    write_record(path, EXAMPLE | {"learner": recorded})
+    assert is_done(path, EXAMPLE | {"learner": config.as_json()}, config)
 
 
 def test_records_of_studies_are_lines(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from nacre.experiments.records import record_path
 from nacre.experiments.run import check_plan, parse_seeds, plan_groups, run_plan
 from nacre.experiments.tables import TABLES, find_rows
 from nacre.simulators import collection
-from nacre.training.progress import Tick
+from nacre.training.progress import ProgressEvent
 from tests.support.advice import VERDICTS, suggest_quick
 from tests.support.experiments import CHEAP, DEAR, LEARNER, make_plan
 
@@ -116,10 +116,10 @@ def test_a_run_stopped_anywhere_ends_with_the_same_record(
 def test_learning_goes_on_from_its_last_epoch(tmp_path: Path) -> None:
     learned: list[int] = []
 
-    def count(self: Any, tick: Tick) -> None:
-        if not tick.learns:
+    def count(self: Any, event: ProgressEvent) -> None:
+        if not event.learns:
             return
-        learned.append(tick.epoch)
+        learned.append(event.epoch)
         if len(learned) == 4:
             raise KeyboardInterrupt
 

@@ -12,8 +12,10 @@ import pytest
 from nacre.errors import InputError
 from nacre.learners.base import Learner, LearningProblem
 from nacre.learners.scale_noise import LEAST_LOG_STD, ScaleNoise, scale_noise
-from nacre.policies.policy import MLPPolicy, Policy, Signature, TabularPolicy
-from nacre.training.progress import Silent
+from nacre.policies.network_policy import MLPPolicy
+from nacre.policies.policy import Policy, Signature
+from nacre.policies.tabular import TabularPolicy
+from nacre.training.progress import NoProgress
 from tests.support.rooms import DISCOUNT, make_cost, make_policy, make_rooms_log
 
 PLANE = gymnasium.spaces.Box(-np.inf, np.inf, (3,), np.float32)
@@ -117,7 +119,7 @@ def test_one_candidate_is_proposed() -> None:
     assert isinstance(learner, Learner)
     problem = pose(np.array([[0.2, 0.8], [0.6, 0.4]]))
     assert learner.applies(problem) == ""
-    (candidate,) = learner.learn(jax.random.key(0), problem, Silent())
+    (candidate,) = learner.learn(jax.random.key(0), problem, NoProgress())
     assert (candidate.name, learner.name) == ("noise-0.5", "noise-0.5")
     assert candidate.origin == "the old policy with 0.5 of its noise"
     assert candidate.curve == ()
@@ -130,7 +132,7 @@ def test_one_candidate_is_proposed() -> None:
 def test_without_noise_it_does_not_apply() -> None:
     learner, problem = ScaleNoise(), pose(np.eye(2))
     assert "no noise" in learner.applies(problem)
-    assert list(learner.learn(jax.random.key(0), problem, Silent())) == []
+    assert list(learner.learn(jax.random.key(0), problem, NoProgress())) == []
 
 
 @pytest.mark.parametrize("factor", [0.0, 1.0, -0.5, float("nan")])

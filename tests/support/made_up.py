@@ -15,7 +15,7 @@ from nacre.advice.record import (
     Value,
 )
 from nacre.advice.result import Advice
-from nacre.advice.tasks import Setting
+from nacre.advice.setting import Setting
 from nacre.inference.price import find_price
 from nacre.learners.base import Candidate
 from tests.support.estimates import make_estimate

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from nacre.estimators import exact
 from nacre.estimators.base import Problem
 from nacre.logs import Log
-from nacre.policies.policy import MLPPolicy, Signature
+from nacre.policies.network_policy import MLPPolicy
+from nacre.policies.policy import Signature
 from nacre.simulators import FiniteWorld, random_policy, random_world
 
 Table = NDArray[np.float64]

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from nacre.advice.config import AdviceConfig
 from nacre.advice.pipeline import advise
 from nacre.advice.result import Advice
-from nacre.advice.tasks import Setting
+from nacre.advice.setting import Setting
 from nacre.costs import SwitchingCost, TransportCost, groups
 from nacre.estimators import exact
 from nacre.estimators.tabular import Tabular
 from nacre.learners.base import Candidate
 from nacre.learners.scale_noise import ScaleNoise
 from nacre.logs import Log
-from nacre.policies.policy import TabularPolicy
+from nacre.policies.tabular import TabularPolicy
 from nacre.simulators import FiniteWorld
 
 Table = NDArray[np.float64]

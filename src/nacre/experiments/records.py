@@ -15,6 +15,9 @@ FORMAT = 1
 SETTINGS = ("table", "row", "config", "seed", "steps", "learner", "cost", "old_policy", "truth")
 """What a record follows from; two records that agree in it have the same figures."""
 
+RENAMED = {"behaviour_weight": "kl_weight"}
+"""Options by the names that older records have for them."""
+
 
 def record_path(out: Path, row: Row, config: str, seed: int) -> Path:
     """Where a record lies below the folder of results."""
@@ -65,6 +68,7 @@ def _complete(recorded: Any, config: Any) -> Any:
     """A recorded configuration with the defaults of options that have come since."""
     if not (dataclasses.is_dataclass(config) and isinstance(recorded, dict)):
         return recorded
+    recorded = {RENAMED.get(name, name): value for name, value in recorded.items()}
     options = {
         option.name: _complete(recorded[option.name], getattr(config, option.name))
         if option.name in recorded

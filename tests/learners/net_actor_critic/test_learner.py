@@ -18,8 +18,8 @@ from nacre.learners.net_actor_critic import learner as module
 from nacre.learners.net_actor_critic.learner import NetActorCritic, default_settings
 from nacre.learners.net_actor_critic.stopping import Plateau
 from nacre.learners.net_actor_critic.tables import table_settings
-from nacre.policies.policy import TabularPolicy
-from nacre.training.progress import Silent, Tick
+from nacre.policies.tabular import TabularPolicy
+from nacre.training.progress import NoProgress, ProgressEvent
 from tests.support.rooms import (
     DISCOUNT,
     LOW_PRICE,
@@ -43,7 +43,7 @@ def pose(weight: float = LOW_PRICE) -> LearningProblem:
 
 
 def learn(learner: NetActorCritic = QUICK, seed: int = 100, **given: Any) -> list[Candidate]:
-    return list(learner.learn(jax.random.key(seed), pose(**given), Silent()))
+    return list(learner.learn(jax.random.key(seed), pose(**given), NoProgress()))
 
 
 @functools.cache
@@ -125,7 +125,7 @@ def test_an_interruption_is_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_epoch_is_told() -> None:
-    heard: list[Tick] = []
+    heard: list[ProgressEvent] = []
     QUICK.learn(jax.random.key(100), pose(), heard.append)
     epochs = [tick.epoch for tick in heard if tick.epoch >= 0]
     assert epochs[-1] == SETTINGS.epochs - 1
