@@ -13,7 +13,7 @@ import numpy as np
 from scipy import stats
 
 from nacre.errors import InputError
-from nacre.experiments.records import read_record, record_path
+from nacre.experiments.records import Place, Record, read_records
 from nacre.experiments.tables import TABLES, Published, Row
 
 CONFIGS = ("paper", "default")
@@ -42,7 +42,7 @@ class Summary:
     old_values: tuple[tuple[float, float, float], ...]
 
     @classmethod
-    def from_records(cls, row: Row, config: str, records: Sequence[dict[str, Any]]) -> Summary:
+    def from_records(cls, row: Row, config: str, records: Sequence[Record]) -> Summary:
         """Gather what the records of a row say."""
         return cls(
             row,
@@ -123,14 +123,13 @@ def _read_old_values(found: dict[str, Any]) -> tuple[float, float, float]:
     return found["returns"]["mean"], value, found["true"]["mean"]
 
 
-def _read_whole(path: Path, row: Row, config: str) -> dict[str, Any]:
+def _check_whole(record: Record, place: Place, row: Row) -> Record:
     """A record, if there is all in it that a summary reads."""
-    record = read_record(path)
     try:
-        Summary.from_records(row, config, [record]).as_json()
+        Summary.from_records(row, place.config, [record]).as_json()
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(
-            f"{path}: not a whole record ({type(error).__name__}: {error}); delete it and run "
+            f"{place}: not a whole record ({type(error).__name__}: {error}); delete it and run "
             "nacre reproduce again"
         ) from None
     return record
@@ -138,15 +137,18 @@ def _read_whole(path: Path, row: Row, config: str) -> dict[str, Any]:
 
 def summarise(table: str, out: Path) -> list[Summary]:
     """One summary for each row and configuration of a table that has records."""
-    found = []
+    kept = {config: read_records(out, table, config) for config in CONFIGS}
+    summaries = []
     for row in TABLES[table]:
-        for config in CONFIGS:
-            folder = record_path(out, row, config, 0).parent
-            paths = sorted(folder.glob("seed-*.json"))
-            if paths:
-                records = [_read_whole(path, row, config) for path in paths]
-                found.append(Summary.from_records(row, config, records))
-    return found
+        for config, records in kept.items():
+            whole = [
+                _check_whole(record, Place.of(out, row, config, seed), row)
+                for (name, seed), record in records.items()
+                if name == row.name
+            ]
+            if whole:
+                summaries.append(Summary.from_records(row, config, whole))
+    return summaries
 
 
 HEADER = (
