@@ -28,7 +28,7 @@ LEARNER = LearnerConfig(
 )
 TRUTH = Truth(episodes=4, steps=20)
 CHEAP = Row("poles", "pole-cheap", "CartPole-v1", RANDOM, 0.5, 0.1, Published(1.0, 1.0))
-DEAR = Row("poles", "pole-dear", "CartPole-v1", RANDOM, 50.0, 10.0, Published(0.0, 1.0))
+COSTLY = Row("poles", "pole-costly", "CartPole-v1", RANDOM, 50.0, 10.0, Published(0.0, 1.0))
 
 
 def make_plan(out: Path, *rows: Row, **options: Any) -> Plan:
@@ -41,3 +41,24 @@ def make_plan(out: Path, *rows: Row, **options: Any) -> Plan:
         "truth": TRUTH,
     }
     return Plan(rows=rows or (CHEAP,), out=out, **(settings | options))
+
+
+def make_record(seed: int, true: float, **changed: Any) -> dict[str, Any]:
+    """What a summary reads of a record: by default a right switch."""
+    return {
+        "seed": seed,
+        "improvement": {"true": true, "estimated": changed.pop("estimated", true + 1.0)},
+        "decision": "switch",
+        "truth_decision": "switch" if true > 0 else "keep",
+        "tie": False,
+        "old_value": {"returns": {"mean": 20.0}, "fitted": {"value": seed}, "true": {"mean": 21.0}},
+    } | changed
+
+
+TWO = [make_record(4, 60.0), make_record(5, 80.0, estimated=75.0)]
+MIXED = [
+    make_record(4, 2.0, decision="keep"),
+    make_record(5, -3.0),
+    make_record(6, -0.1, tie=True),
+    make_record(7, -5.0, decision="undecided"),
+]

@@ -82,7 +82,9 @@ def check_manifest(folder: Path) -> None:
     if manifest.get("format") != FORMAT:
         raise InputError(f"{path}: format {manifest.get('format')!r}, expected {FORMAT}")
     found = {file.name for file in folder.glob("*.jsonl")}
-    problems = [f"{folder / name}: not in {NAME}" for name in sorted(found - set(manifest["files"]))]
+    problems = [
+        f"{folder / name}: not in {NAME}" for name in sorted(found - set(manifest["files"]))
+    ]
     for name, described in manifest["files"].items():
         if name not in found:
             problems.append(f"{folder / name}: missing, but {NAME} has it")

@@ -122,7 +122,7 @@ def add_record(place: Place, record: Record) -> None:
 
 @contextlib.contextmanager
 def hold_lock(path: Path) -> Iterator[None]:
-    """Be the only process here; the system lets go of the lock when its holder ends or is killed."""
+    """Be the only process here; the system frees the lock when its holder ends or is killed."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         file = path.open("ab")

@@ -279,6 +279,7 @@ class Prefixed:
         self._report = report
 
     def __call__(self, tick: Tick) -> None:
+        """Hand on a line of progress."""
         self._report(dataclasses.replace(tick, stage=f"{self._prefix}: {tick.stage}"))
 
 
