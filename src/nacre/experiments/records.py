@@ -27,6 +27,8 @@ CACHE = ".cache"
 """Folder below the results for what can be made again."""
 SETTINGS = ("table", "row", "config", "seed", "steps", "learner", "cost", "old_policy", "truth")
 """What a record follows from; two records that agree in it have the same figures."""
+RENAMED = {"behaviour_weight": "kl_weight"}
+"""Options of configurations that had another name when records were made."""
 
 Record = dict[str, Any]
 Key = tuple[str, int]
@@ -234,9 +236,14 @@ def is_done(place: Place, settings: Record, learner: Any = None) -> bool:
 
 
 def _complete(recorded: Any, config: Any) -> Any:
-    """A recorded configuration with the defaults of options that have come since."""
+    """A recorded configuration by today's names, newer options at their defaults."""
     if not (dataclasses.is_dataclass(config) and isinstance(recorded, dict)):
         return recorded
+    names = {option.name for option in dataclasses.fields(config)}
+    recorded = {
+        name if name in names else RENAMED.get(name, name): value
+        for name, value in recorded.items()
+    }
     options = {
         option.name: _complete(recorded[option.name], getattr(config, option.name))
         if option.name in recorded
