@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from nacre import examples
 from nacre.advice.config import AdviceConfig
 from nacre.cli.progress import PlainLines
 from nacre.errors import InputError
@@ -19,10 +18,10 @@ from nacre.experiments import run, shared
 from nacre.experiments.advised import compare
 from nacre.experiments.records import Place, read_records
 from nacre.experiments.run import list_places, parse_seeds, plan_groups, run_plan
+from nacre.experiments.summary import Summary
 from nacre.experiments.tables import TABLES, find_rows
 from nacre.training.progress import Tick
-from tests.support.advice import VERDICTS, suggest_quick
-from tests.support.experiments import CHEAP, COSTLY, LEARNER, make_plan
+from tests.support.experiments import CHEAP, COSTLY, LEARNER, make_advice_config, make_plan
 
 
 @pytest.fixture(autouse=True)
@@ -163,19 +162,24 @@ def test_records_of_other_settings_are_refused(tmp_path: Path) -> None:
 def test_rows_that_differ_in_the_price_share_log_and_evaluation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whole: dict[str, Any]
 ) -> None:
-    collected: list[int] = []
-    collect, evaluated, evaluate = shared.collect_log, [], shared.evaluate_old
-    monkeypatch.setattr(
-        shared, "collect_log", lambda *a, **o: (collected.append(1), collect(*a, **o))[1]
-    )
-    monkeypatch.setattr(
-        shared, "evaluate_old", lambda *a, **o: (evaluated.append(1), evaluate(*a, **o))[1]
-    )
+    calls: list[str] = []
+
+    def count(name: str) -> None:
+        function = getattr(shared, name)
+
+        def counted(*arguments: Any, **options: Any) -> Any:
+            calls.append(name)
+            return function(*arguments, **options)
+
+        monkeypatch.setattr(shared, name, counted)
+
+    count("collect_log")
+    count("evaluate_old")
     plan = make_plan(tmp_path, CHEAP, COSTLY, configs=("paper", "default"))
     (places,) = run_plan(plan)
     assert len(places) == len(set(places)) == 4
     assert set(places) == set(list_places(plan))
-    assert (len(collected), len(evaluated)) == (1, 1)
+    assert calls == ["collect_log", "evaluate_old"]
     records = [read(place) for place in places]
     assert len({record["log"]["sha256"] for record in records}) == 1
     assert len({record["old_value"]["fitted"]["value"] for record in records}) == 1
@@ -199,22 +203,32 @@ def test_rows_of_the_paper_run(tmp_path: Path, table: str, row: str) -> None:
     assert weights[0] <= record["switching_cost"]["evaluation"]["total"] <= weights[1]
 
 
-def test_a_record_of_advice_fits_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    config = suggest_quick(examples.load().log)
+@pytest.mark.parametrize(("gain", "decision"), [(3.0, "switch"), (None, "undecided")])
+def test_a_record_of_advice_fits_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gain: float | None, decision: str
+) -> None:
+    config = make_advice_config(gain)
     monkeypatch.setattr(run, "CONFIGS", {"default": lambda _: config})
     ((place,),) = run_plan(make_plan(tmp_path, configs=("default",)))
     record = read_whole(place)
     price = record["switching_cost"]["evaluation"]["total"]
-    new = record["new_value"]
-    assert record["net_value"] == {
-        "estimated": new["estimated"] - price,
-        "true": new["true"]["mean"] - price,
-    }
-    old = record["old_value"]["true"]["mean"]
-    assert record["improvement"]["true"] == pytest.approx(record["net_value"]["true"] - old)
-    assert record["chosen"] in [one["name"] for one in record["candidates"]]
-    assert record["decision"] in VERDICTS
+    new, old = record["new_value"], record["old_value"]
+    assert record["net_value"]["true"] == new["true"]["mean"] - price
+    improvement = record["net_value"]["true"] - old["true"]["mean"]
+    assert record["improvement"]["true"] == pytest.approx(improvement)
+    if gain is None:
+        assert record["net_value"]["estimated"] is record["improvement"]["estimated"] is None
+    else:
+        assert record["net_value"]["estimated"] == pytest.approx(
+            old["fitted"]["mean"] + gain - price
+        )
+        assert record["improvement"]["estimated"] == pytest.approx(gain - price)
+    assert record["chosen"] in [candidate["name"] for candidate in record["candidates"]]
+    assert record["decision"] == decision
     assert record["switching_cost"]["training"] is None
+    # A summary reads it, whatever is known.
+    summary = Summary.from_records(CHEAP, "default", [record]).as_json()
+    assert summary["estimated_improvement_mean"] == record["improvement"]["estimated"]
 
 
 def test_interrupted_learning_makes_no_record(

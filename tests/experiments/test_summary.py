@@ -74,6 +74,19 @@ def test_a_single_seed_has_no_spread() -> None:
     assert ours == ["", "ours, default", "1", "60.0", "61.0", "100%", "100%", "0"]
 
 
+def test_what_is_not_known_is_left_out_of_means() -> None:
+    old = {"returns": {"mean": 20.0}, "fitted": {"mean": None}, "true": {"mean": 21.0}}
+    unknown = make_record(5, 80.0, old_value=old) | {
+        "improvement": {"true": 80.0, "estimated": None}
+    }
+    both, alone = summary([TWO[0], unknown]), summary([unknown])
+    assert both.as_json()["estimated_improvement_mean"] == 61.0
+    assert both.old_value["fitted"] == 4.0
+    assert alone.as_json()["estimated_improvement_mean"] is alone.old_value["fitted"] is None
+    assert tabulate([alone])[1][4] == "unknown"
+    assert tabulate_old([alone])[1][3:] == ["unknown", "20.0", "21.0"]
+
+
 def test_equal_seeds_have_an_interval_of_no_width() -> None:
     assert summary([make_record(4, 7.0), make_record(5, 7.0)]).interval == (7.0, 7.0)
 

@@ -198,7 +198,7 @@ def _describe(records: Sequence[Record]) -> str:
 
 
 def draw(records: Sequence[Record], path: Path) -> None:
-    """True value less the cost from the first look to the last: a plot a world, a line a variant."""
+    """True value less the cost, first look to last: a plot for each world, a line a variant."""
     plotting = import_matplotlib()
     records = [record for record in records if record["variant"] in CHANGES]
     worlds = [world for world in WORLDS if any(record["world"] == world for record in records)]

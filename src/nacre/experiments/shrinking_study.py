@@ -87,12 +87,13 @@ def write_table(records: Sequence[Record]) -> str:
     ]
     for record in sorted(records, key=_order):
         gain, truth = record["gain"], record["improvement"]
+        mean = "unknown" if gain["mean"] is None else f"{gain['mean']:.0f}"
         low = "-∞" if gain["low"] is None else f"{gain['low']:.0f}"
         high = "∞" if gain["high"] is None else f"{gain['high']:.0f}"
         true = f"{truth['true']:.0f} ± {truth['standard_error']:.1f}"
         rows.append(
             f"| {record['row']} | {record['transitions']:,} | {record['verdict']} | "
-            f"{gain['mean']:.0f} [{low}, {high}] | {true} |"
+            f"{mean} [{low}, {high}] | {true} |"
         )
     return "\n".join(rows)
 
@@ -125,7 +126,8 @@ def draw(records: Sequence[Record], path: Path) -> None:
             )
             colour = COLOURS[record["verdict"]]
             axes.plot([record["transitions"]] * 2, [low, high], color=colour, lw=2)
-            axes.plot(record["transitions"], record["gain"]["mean"], "o", color=colour)
+            if record["gain"]["mean"] is not None:
+                axes.plot(record["transitions"], record["gain"]["mean"], "o", color=colour)
             axes.plot(record["transitions"], record["improvement"]["true"], "kx")
         axes.axhline(0.0, color="#aaaaaa", lw=0.8, zorder=0)
         axes.set_xscale("log")

@@ -29,17 +29,18 @@ class Summary:
     switching cost minus the old policy's value. The responsible rate is the share of decisions that
     agree with the truth's, ties left out; None if there are only ties. Undecided means keep.
     `old_values` are the old policy's, by the returns of the log, fitted critics and simulation.
+    An advice may say that it does not know an estimate: None, and left out of means.
     """
 
     row: Row
     config: str
     seeds: tuple[int, ...]
     improvements: tuple[float, ...]
-    estimated: tuple[float, ...]
+    estimated: tuple[float | None, ...]
     decisions: tuple[str, ...]
     truths: tuple[str, ...]
     ties: tuple[bool, ...]
-    old_values: tuple[tuple[float, float, float], ...]
+    old_values: tuple[tuple[float | None, ...], ...]
 
     @classmethod
     def from_records(cls, row: Row, config: str, records: Sequence[Record]) -> Summary:
@@ -90,10 +91,10 @@ class Summary:
         return mean - float(half), mean + float(half)
 
     @property
-    def old_value(self) -> dict[str, float]:
+    def old_value(self) -> dict[str, float | None]:
         """Means over the seeds of what the old policy is worth, by each way of asking."""
-        means = np.mean(self.old_values, axis=0).tolist()
-        return dict(zip(OLD_VALUES, means, strict=True))
+        ways = zip(OLD_VALUES, zip(*self.old_values, strict=True), strict=True)
+        return {way: _mean_of_known(values) for way, values in ways}
 
     def as_json(self) -> dict[str, Any]:
         """The interface of `--summary --json`."""
@@ -106,7 +107,7 @@ class Summary:
             "improvement_mean": float(np.mean(self.improvements)),
             "improvement_std": spread,
             "improvement_interval": self.interval,
-            "estimated_improvement_mean": float(np.mean(self.estimated)),
+            "estimated_improvement_mean": _mean_of_known(self.estimated),
             "switch_proportion": self.switch_proportion,
             "responsible_rate": self.responsible_rate,
             "ties": sum(self.ties),
@@ -116,7 +117,16 @@ class Summary:
         }
 
 
-def _read_old_values(found: dict[str, Any]) -> tuple[float, float, float]:
+def _mean_of_known(numbers: Sequence[float | None]) -> float | None:
+    known = [number for number in numbers if number is not None]
+    return float(np.mean(known)) if known else None
+
+
+def _show(number: float | None) -> str:
+    return "unknown" if number is None else f"{number:.1f}"
+
+
+def _read_old_values(found: dict[str, Any]) -> tuple[float | None, ...]:
     fitted = found["fitted"]
     # The paper's decision takes a value, advice a mean with an interval.
     value = fitted["value"] if "value" in fitted else fitted["mean"]
@@ -210,7 +220,7 @@ def _ours(summary: Summary) -> list[str]:
     return [
         str(len(summary.seeds)),
         improvement,
-        f"{plain['estimated_improvement_mean']:.1f}",
+        _show(plain["estimated_improvement_mean"]),
         f"{summary.switch_proportion:.0%}",
         responsible,
         str(summary.wrong_switches),
@@ -231,7 +241,7 @@ def tabulate_old(summaries: Sequence[Summary]) -> list[list[str]]:
             name = ""
         for summary in together:
             old = summary.old_value
-            values = (f"{old[way]:.1f}" for way in ("fitted", "returns", "true"))
+            values = (_show(old[way]) for way in ("fitted", "returns", "true"))
             lines.append([name, f"ours, {summary.config}", str(len(summary.seeds)), *values])
             name = ""
     return lines
