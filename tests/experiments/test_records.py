@@ -241,3 +241,15 @@ def test_records_that_are_kept_fit_together(path: Path) -> None:
         assert record["net_value"]["true"] == pytest.approx(net)
         assert record["improvement"]["true"] == pytest.approx(net - old["mean"])
         assert (record["truth_decision"] == "switch") == (record["improvement"]["true"] > 0)
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_the_papers_settings_are_still_those_of_the_records(table: str) -> None:
+    """So `nacre reproduce` goes on from them."""
+    out = ROOT / "results"
+    for (name, seed), record in read_records(out, table, "paper").items():
+        if seed == 4:
+            row = find_row(name)
+            learner = row.paper.learner
+            settings = {field: record[field] for field in SETTINGS} | {"learner": learner.as_json()}
+            assert is_done(Place.of(out, row, "paper", seed), settings, learner)
