@@ -23,7 +23,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from nacre.policies.policy import MLPPolicy
+from nacre.policies.network_policy import MLPPolicy
 from nacre.simulators.registry import World, find_world, is_traffic
 from nacre.simulators.rollouts import draw_actions, run_steps
 

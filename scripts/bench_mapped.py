@@ -132,9 +132,10 @@ def train(path: Path, kind: str, steps: int, epochs: int) -> dict[str, Any]:
     from nacre.costs import TransportCost, groups
     from nacre.learners.net_actor_critic.config import default
     from nacre.learners.net_actor_critic.run import learn
-    from nacre.policies.policy import MLPPolicy, Signature
+    from nacre.policies.network_policy import MLPPolicy
+    from nacre.policies.policy import Signature
     from nacre.training.fitted_evaluation import EpochReport, evaluate_policy
-    from nacre.training.progress import Tick
+    from nacre.training.progress import ProgressEvent
 
     watch = MemoryWatch()
     log = open_log(path, kind)
@@ -157,7 +158,7 @@ def train(path: Path, kind: str, steps: int, epochs: int) -> dict[str, Any]:
     def mark(stage: str) -> None:
         times[stage].append((time.perf_counter(), time.process_time()))
 
-    def on_tick(tick: Tick) -> None:
+    def on_event(event: ProgressEvent) -> None:
         mark("learning")
 
     def on_epoch(report: EpochReport) -> None:
@@ -165,7 +166,7 @@ def train(path: Path, kind: str, steps: int, epochs: int) -> dict[str, Any]:
 
     start = log.starts[:16]
     cost = TransportCost(1.0, 0.1, groups.sign(0))
-    learned = learn(log, policy, cost, start, config, old_value=0.0, seed=1, reporter=on_tick)
+    learned = learn(log, policy, cost, start, config, old_value=0.0, seed=1, reporter=on_event)
     evaluation = evaluate_policy(
         learned.policy, log, start, judges, discount=0.99, seed=1, on_epoch=on_epoch
     )

@@ -12,7 +12,7 @@ import json
 import statistics
 import time
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -21,9 +21,12 @@ import numpy as np
 
 from nacre.cli.bench import make_learning
 from nacre.learners.net_actor_critic.config import LearnerConfig, paper
-from nacre.learners.net_actor_critic.objective import SwitchingProblem, objective_terms
-from nacre.learners.net_actor_critic.step import learn_epoch
+from nacre.learners.net_actor_critic.epochs import LearningEpoch
+from nacre.learners.net_actor_critic.objective import objective_terms
+from nacre.learners.net_actor_critic.problem import SwitchingProblem
+from nacre.learners.net_actor_critic.step import State
 from nacre.policies.policy import Policy
+from nacre.training.loop import run_once
 from nacre.training.noise import Sampling
 from nacre.training.transitions import Transitions
 
@@ -40,21 +43,30 @@ def configure(sampling: Sampling, steps: int) -> LearnerConfig:
 
 
 def gradient_variance(
-    config: LearnerConfig, problem: SwitchingProblem, state: Any, n_keys: int
+    problem: SwitchingProblem, source: Transitions, state: State, n_keys: int
 ) -> tuple[float, float]:
     """Sum over parameters of the variance of ∇E Q(s₀, a) over keys, and the squared mean."""
-    batch = cast(Transitions, problem.transitions).take(jnp.arange(2))
+    batch = source.take(jnp.arange(2))
 
     @eqx.filter_jit
     def gradient(key: jax.Array) -> jax.Array:
         def value(policy: Policy) -> jax.Array:
-            return objective_terms(config, problem, policy, state.critics.online, batch, key)[0]
+            return objective_terms(problem, policy, state.critics.online, batch, key)[0]
 
         leaves = jax.tree.leaves(eqx.filter_grad(value)(state.policy))
         return jnp.concatenate([leaf.ravel() for leaf in leaves])
 
     rows = np.stack([np.asarray(gradient(jax.random.key(i)), np.float64) for i in range(n_keys)])
     return float(rows.var(axis=0, ddof=1).sum()), float((rows.mean(axis=0) ** 2).sum())
+
+
+def run_learning(problem: SwitchingProblem, source: Transitions, state: State, seed: int) -> State:
+    """The state after one epoch."""
+    program = LearningEpoch(problem, jnp.asarray(1e9))
+    n_steps = problem.config.steps_per_epoch
+    outcome = run_once(program, source, n_steps, state, jax.random.key(seed))
+    after: State = jax.block_until_ready(outcome.state)
+    return after
 
 
 def main() -> None:
@@ -65,30 +77,26 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
 
-    warm = configure("ordinary", WARM_UP)
-    problem, first = make_learning(warm, seed=0)
-    fixed = learn_epoch(warm, problem, first, jax.random.key(0), jnp.asarray(1e9))[0]
+    source, problem, first = make_learning(configure("ordinary", WARM_UP), seed=0)
+    fixed = run_learning(problem, source, first, 0)
     figures: dict[str, Any] = {"keys": arguments.keys, "updates_before": WARM_UP}
-    states: dict[str, Any] = {}
+    problems: dict[str, SwitchingProblem] = {}
+    states: dict[str, State] = {}
     rates: dict[str, list[float]] = {}
     for name, samples in VARIANTS.items():
-        config = configure(name, arguments.steps)
-        variance, signal = gradient_variance(config, problem, fixed, arguments.keys)
+        _, problems[name], _ = make_learning(configure(name, arguments.steps), seed=0)
+        variance, signal = gradient_variance(problems[name], source, fixed, arguments.keys)
         figures[name] = {
             "samples": samples,
             "gradient_variance": variance,
             "relative_variance": variance / signal,
         }
-        states[name] = jax.block_until_ready(
-            learn_epoch(config, problem, fixed, jax.random.key(1), jnp.asarray(1e9))
-        )[0]
+        states[name] = run_learning(problems[name], source, fixed, 1)
         rates[name] = []
     for i in range(arguments.rounds):
         for name in VARIANTS:
-            config = configure(name, arguments.steps)
             began = time.perf_counter()
-            after = learn_epoch(config, problem, states[name], jax.random.key(i), jnp.asarray(1e9))
-            states[name] = jax.block_until_ready(after)[0]
+            states[name] = run_learning(problems[name], source, states[name], i)
             rates[name].append(arguments.steps / (time.perf_counter() - began))
     for name in VARIANTS:
         figures[name]["updates_per_s"] = statistics.median(rates[name])

@@ -30,7 +30,7 @@ from nacre.report import (
     write_report,
 )
 from nacre.simulators import random_policy, random_world
-from nacre.training.progress import Tick
+from nacre.training.progress import ProgressEvent
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLE = ROOT / "tests" / "report" / "example"
@@ -59,10 +59,10 @@ def decide(folder: Path) -> None:
     cost = TransportCost(20.0, 2.0, groups.halves(), state_measure=FiniteStates())
     curves: dict[str, list[float]] = {}
 
-    def hear(tick: Tick) -> None:
-        stage, _, name = tick.stage.partition(" ")
-        if stage == "learning" and tick.estimate is not None:
-            curves.setdefault(name, []).append(tick.estimate)
+    def hear(event: ProgressEvent) -> None:
+        stage, _, name = event.stage.partition(" ")
+        if stage == "learning" and event.estimate is not None:
+            curves.setdefault(name, []).append(event.estimate)
 
     advice = advise(
         log,

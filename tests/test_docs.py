@@ -73,7 +73,7 @@ def quick_advice(monkeypatch: pytest.MonkeyPatch) -> None:
     def suggest_less(log: Log, discount: float = 0.99) -> AdviceConfig:
         config = suggest_config(log, discount)
         judges = dataclasses.replace(config.judges, epochs=1, steps_per_epoch=50, prefit_steps=50)
-        return dataclasses.replace(config, judges=judges, behaviour_weights=())
+        return dataclasses.replace(config, judges=judges, kl_weights=())
 
     monkeypatch.setattr(advice_config, "suggest_config", suggest_less)
     for module in (cloning, log_cloning):

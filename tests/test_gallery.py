@@ -66,7 +66,7 @@ def _tiny(config: AdviceConfig) -> AdviceConfig:
     judges = dataclasses.replace(
         config.judges, critics=critics, epochs=1, steps_per_epoch=4, prefit_steps=4
     )
-    return dataclasses.replace(config, judges=judges, behaviour_weights=())
+    return dataclasses.replace(config, judges=judges, kl_weights=())
 
 
 def test_advice_on_traffic_is_found_saved_and_drawn(

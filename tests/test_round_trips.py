@@ -172,7 +172,7 @@ def test_policies_that_are_certain_can_be_left(
         FIXTURES / file,
         "--cost",
         cost,
-        behaviour_weights=(0.1,),
+        kl_weights=(0.1,),
     )
     assert [one["name"] for one in found["candidates"]] == ["learned-0.1"]
     assert np.isfinite(found["net_gain"]["mean"])

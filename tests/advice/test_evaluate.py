@@ -14,7 +14,7 @@ from nacre.advice.config import suggest_config
 from nacre.advice.evaluate import Question, Valuation, value_policy
 from nacre.errors import InputError
 from nacre.training.fitted_evaluation import EvaluationConfig
-from nacre.training.progress import Tick
+from nacre.training.progress import ProgressEvent
 from nacre.training.returns import value_from_returns
 
 DISCOUNT = 0.9
@@ -29,7 +29,7 @@ def few() -> EvaluationConfig:
 
 
 @functools.cache
-def compare() -> tuple[Valuation, list[Tick]]:
+def compare() -> tuple[Valuation, list[ProgressEvent]]:
     example, heard = examples.load(), []
     question = Question(DISCOUNT, judges=few(), seed=2)
     found = value_policy(
@@ -71,7 +71,7 @@ def test_another_policy_is_worth_what_critics_say_and_the_difference_is_paired()
     gap = found.fitted.mean - found.old.mean
     assert found.difference.mean == pytest.approx(gap, abs=1e-5)
     assert found.difference.low < found.difference.mean < found.difference.high
-    assert [tick.stage for tick in heard] == ["judging the policy", "judging the old policy"]
+    assert [event.stage for event in heard] == ["judging the policy", "judging the old policy"]
     assert found.record["seed"] == 2
     assert found.record["policy"] != found.record["old_policy"]
 

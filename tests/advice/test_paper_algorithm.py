@@ -24,7 +24,7 @@ from nacre.advice.paper_algorithm import (
 )
 from nacre.costs import FiniteStates, LogStates, UniformBox
 from nacre.estimators import exact
-from nacre.learners import LearnerConfig, Tick, default
+from nacre.learners import LearnerConfig, ProgressEvent, default
 from nacre.training.fitted_evaluation import read_values
 from tests.support.learners import make_finite, make_learner, singletons
 
@@ -94,13 +94,13 @@ def test_a_policy_that_did_not_change_has_the_same_value_and_is_kept() -> None:
 
 @pytest.mark.parametrize("form", ["apart", "net"])
 def test_without_reevaluation_the_training_critics_judge(form: str) -> None:
-    heard: list[Tick] = []
+    heard: list[ProgressEvent] = []
     config = dataclasses.replace(CONFIG, form=form, reevaluate=False)
     found = run(config=config, reporter=heard.append)
     fresh = outcome(form, CHEAP)
     assert found.new_evaluation is None
     assert fresh.new_evaluation is not None
-    assert {tick.stage for tick in heard} == {"evaluating the old policy", "learning"}
+    assert {event.stage for event in heard} == {"evaluating the old policy", "learning"}
     assert found.old_value == fresh.old_value
     assert same_bits(found.learned.state, fresh.learned.state)
     said, _ = read_values(
@@ -118,9 +118,9 @@ def test_without_reevaluation_the_training_critics_judge(form: str) -> None:
 
 
 def test_every_stage_is_reported_and_the_same_seed_gives_the_same_outcome() -> None:
-    heard: list[Tick] = []
+    heard: list[ProgressEvent] = []
     found = run(reporter=heard.append)
-    stages = list(dict.fromkeys(tick.stage for tick in heard))
+    stages = list(dict.fromkeys(event.stage for event in heard))
     assert stages == ["evaluating the old policy", "learning", "evaluating the new policy"]
     assert len(heard) == 5 + 4 + 5
     first = outcome("apart", CHEAP)
@@ -134,7 +134,7 @@ def test_every_stage_is_reported_and_the_same_seed_gives_the_same_outcome() -> N
 def test_costs_share_the_old_policy_s_evaluation(warm: bool) -> None:
     """Given or found on the way: the same bits, also where learning goes on with its critics."""
     config = dataclasses.replace(CONFIG, warm_critics=warm)
-    finite, heard = make_finite(5), list[Tick]()
+    finite, heard = make_finite(5), list[ProgressEvent]()
     shared = evaluate_old(finite.log, finite.policy, np.arange(4), config, seed=SEED)
     apart = run(config=config)
     given = run(config=config, old_evaluation=shared, reporter=heard.append)
@@ -143,7 +143,7 @@ def test_costs_share_the_old_policy_s_evaluation(warm: bool) -> None:
     assert same_bits(given.learned.state, apart.learned.state)
     assert given.as_json()["cost"] == apart.as_json()["cost"]
     assert (given.old_value, given.new_value) == (apart.old_value, apart.new_value)
-    assert "evaluating the old policy" not in {tick.stage for tick in heard}
+    assert "evaluating the old policy" not in {event.stage for event in heard}
     # Another price is another outcome of the same old value.
     dear = run(DEAR, config, old_evaluation=shared)
     assert dear.old_value == given.old_value
@@ -165,9 +165,9 @@ def test_the_outcome_as_a_record() -> None:
     assert "\n" not in text
 
 
-def interrupt_at(stage: str, epoch: int) -> Callable[[Tick], None]:
-    def report(tick: Tick) -> None:
-        if (tick.stage, tick.epoch) == (stage, epoch):
+def interrupt_at(stage: str, epoch: int) -> Callable[[ProgressEvent], None]:
+    def report(event: ProgressEvent) -> None:
+        if (event.stage, event.epoch) == (stage, epoch):
             raise KeyboardInterrupt
 
     return report

@@ -13,6 +13,7 @@ import gymnasium
 import jax
 import numpy as np
 import pytest
+from nacre.diagnostics.action_support import Support
 
 from nacre.advice import config as advice_config
 from nacre.advice import court, school
@@ -21,15 +22,15 @@ from nacre.advice.config import AdviceConfig, Lesson, suggest_config
 from nacre.advice.pipeline import advise
 from nacre.advice.result import Advice
 from nacre.costs import SwitchingCost, TransportCost, groups
-from nacre.diagnostics.action_support import Support
 from nacre.errors import InputError
 from nacre.estimators import exact
-from nacre.learners import ActorConfig, LearnerConfig, Plateau, Tick, default, paper
+from nacre.learners import ActorConfig, LearnerConfig, Plateau, ProgressEvent, default, paper
 from nacre.learners.scale_noise import Candidate
 from nacre.logs import Log
 from nacre.parallel import local as engines
 from nacre.policies import TabularPolicy, fingerprint, read_policy
-from nacre.policies.policy import MLPPolicy, Signature
+from nacre.policies.network_policy import MLPPolicy
+from nacre.policies.policy import Signature
 from nacre.report.document import read_decision
 from nacre.report.evidence import read_evidence
 from nacre.simulators import FiniteWorld
@@ -74,7 +75,7 @@ CONFIG = AdviceConfig(
         prefit_steps=100,
         n_cost_states=16,
     ),
-    behaviour_weights=(0.02,),
+    kl_weights=(0.02,),
     learned_noise=1.0,
     calm_factors=(0.3,),
     judges=JUDGES,
@@ -121,7 +122,7 @@ def found(weight: float) -> Advice:
 
 def judged_alone(config: AdviceConfig = CONFIG, **changes: Any) -> AdviceConfig:
     """Nothing learned, nothing calmed: only what is brought is judged."""
-    return dataclasses.replace(config, behaviour_weights=(), calm_factors=(), **changes)
+    return dataclasses.replace(config, kl_weights=(), calm_factors=(), **changes)
 
 
 # The three verdicts
@@ -192,18 +193,18 @@ def test_little_evidence_is_undecided_and_says_how_much_more() -> None:
 
 
 def test_every_candidate_is_assessed() -> None:
-    heard: list[Tick] = []
+    heard: list[ProgressEvent] = []
     mine = [Candidate("mine", policy(BEST), "by hand"), Candidate("bad", policy(WORSE), "by hand")]
     advice = ask(candidates=mine, reporter=heard.append)
     names = [one.candidate.name for one in advice.assessments]
     assert names == ["mine", "bad", "calm-0.3", "learned-0.02"]
-    assert {tick.stage for tick in heard} == {
+    assert {event.stage for event in heard} == {
         "examining the log",
         "learning learned-0.02",
         "judging the old policy",
         *(f"judging {name}" for name in names),
     }
-    shares = [tick.share for tick in heard]
+    shares = [event.share for event in heard]
     assert shares == sorted(shares)
     assert 0 < shares[0] < 0.5
     assert shares[-1] == pytest.approx(1.0)
@@ -239,7 +240,7 @@ def test_a_frontier_moves_less_mass_where_learning_thought_it_dear() -> None:
     assert near.cost.learning_mass < 0.5 * far.cost.learning_mass
     assert near.value.mean < far.value.mean
     assert near.candidate.origin == (
-        "Net Actor-Critic with behaviour weight 0.02, as if the switch cost 1000 times as much"
+        "Net Actor-Critic with KL weight 0.02, as if the switch cost 1000 times as much"
     )
     # Both pay today's price, and the frontier does not change who was there before.
     assert near.cost.total == pytest.approx(CHEAP * near.cost.learning_mass, rel=1e-3)
@@ -251,7 +252,7 @@ def test_what_the_log_does_not_hold_is_judged_by_the_worst_critic() -> None:
     """An action that the old policy never takes."""
     shy = np.array([[0.999, 0.001], [0.999, 0.001]])
     log = sample(shy)
-    heard: list[Tick] = []
+    heard: list[ProgressEvent] = []
     advice = advise(
         log,
         policy(shy),
@@ -266,7 +267,7 @@ def test_what_the_log_does_not_hold_is_judged_by_the_worst_critic() -> None:
     assert bold.notes == (
         "leaves the actions that the log holds: judged by the worst of the critics",
     )
-    assert "doubting bold" in {tick.stage for tick in heard}
+    assert "doubting bold" in {event.stage for event in heard}
     assert bold.gain.bound(0.95) <= bold.gain.pessimistic - bold.cost.total
     assert advice.verdict != "switch"
 
@@ -365,7 +366,7 @@ def test_the_log_s_own_start_may_be_named() -> None:
 
 @pytest.mark.parametrize("start", [7, [[0.5]], -1])
 def test_a_start_that_is_no_state_is_refused_at_once(start: Any) -> None:
-    heard: list[Tick] = []
+    heard: list[ProgressEvent] = []
     with pytest.raises(InputError, match="start"):
         ask(start=start, reporter=heard.append)
     assert not heard
@@ -440,12 +441,12 @@ def test_no_switch_comes_of_what_broke(
 def test_a_gain_has_to_stand_some_way_towards_the_worst_critic() -> None:
     advice = found(CHEAP)
     config = dataclasses.replace(CONFIG, doubt_share=0.4)
-    heard: list[Tick] = []
+    heard: list[ProgressEvent] = []
     doubted = ask(CHEAP, config=config, reporter=heard.append)
     for one, before in zip(doubted.assessments, advice.assessments, strict=True):
         # Nobody searched for less noise.
         stage = f"doubting {one.candidate.name}"
-        assert (stage in {tick.stage for tick in heard}) is one.candidate.searched
+        assert (stage in {event.stage for event in heard}) is one.candidate.searched
         expected = one.candidate.searched and before.gain.mean + before.cost.total > 0
         assert one.gain.mean == before.gain.mean
         assert (one.gain.pessimistic is not None) is expected
@@ -530,15 +531,15 @@ def test_who_convinces_spares_the_lessons_after_it(
     threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engines, "count_processors", lambda: threads)
-    config = dataclasses.replace(CONFIG, behaviour_weights=(0.02, 0.1), cost_factors=(1.0, 2.0))
+    config = dataclasses.replace(CONFIG, kl_weights=(0.02, 0.1), cost_factors=(1.0, 2.0))
     assert [one.name for one in config.find_earlier(config.lessons[3])] == ["learned-0.02-cost2"]
-    heard: list[Tick] = []
+    heard: list[ProgressEvent] = []
     cheap = ask(CHEAP, config=config, reporter=heard.append)
     names = [one.candidate.name for one in cheap.assessments]
     # Other prices are no reason to be spared.
     assert names == ["calm-0.3", "learned-0.02", "learned-0.02-cost2"]
     assert cheap.verdict == "switch"
-    assert "learning learned-0.1" not in {tick.stage for tick in heard}
+    assert "learning learned-0.1" not in {event.stage for event in heard}
     assert cheap.evidence.curve_names == ("learned-0.02", "learned-0.02-cost2")
     # At a price that nothing is worth, everything is tried; and at any price if so wanted.
     once = dataclasses.replace(config, cost_factors=(1.0,))
@@ -550,9 +551,7 @@ def test_who_convinces_spares_the_lessons_after_it(
 
 
 def test_any_number_of_threads_gives_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
-    config = dataclasses.replace(
-        CONFIG, behaviour_weights=(0.02, 0.1), sparing=False, doubt_share=0.4
-    )
+    config = dataclasses.replace(CONFIG, kl_weights=(0.02, 0.1), sparing=False, doubt_share=0.4)
     found = []
     for threads in (1, 4):
         monkeypatch.setattr(engines, "count_processors", lambda threads=threads: threads)
@@ -562,20 +561,20 @@ def test_any_number_of_threads_gives_the_same_bits(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_failure_in_one_thread_ends_the_others() -> None:
-    heard: list[Tick] = []
+    heard: list[ProgressEvent] = []
 
-    def fail(tick: Tick) -> None:
-        heard.append(tick)
-        if tick.stage == "judging the old policy":
+    def fail(event: ProgressEvent) -> None:
+        heard.append(event)
+        if event.stage == "judging the old policy":
             raise RuntimeError("the disk is full")
 
     with pytest.raises(RuntimeError, match="the disk is full"):
         ask(reporter=fail)
-    assert "judging learned-0.02" not in {tick.stage for tick in heard}
+    assert "judging learned-0.02" not in {event.stage for event in heard}
 
 
 def test_ctrl_c_while_learning_ends_it() -> None:
-    def stop(tick: Tick) -> None:
+    def stop(event: ProgressEvent) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -606,7 +605,7 @@ def test_the_paper_s_rule_compares_point_estimates() -> None:
 def test_candidates_that_do_not_fit_are_refused_before_anything_is_learned() -> None:
     three = Candidate("three", policy(np.full((3, 2), 0.5)), "")
     four = Candidate("four", policy(np.full((2, 4), 0.25)), "")
-    heard: list[Tick] = []
+    heard: list[ProgressEvent] = []
     with pytest.raises(InputError) as caught:
         ask(candidates=[three, four], reporter=heard.append)
     assert [problem.split(":")[0] for problem in caught.value.problems] == [
@@ -622,20 +621,20 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"learning_share": 1.0}, "learning_share = 1.0: must lie between 0 and 1"),
     ({"rule": "guess"}, "rule = 'guess': known are bounds, paper"),
     (
-        {"behaviour_weights": (0.1, -1.0)},
-        "behaviour_weights = (0.1, -1.0): must be finite and not negative",
+        {"kl_weights": (0.1, -1.0)},
+        "kl_weights = (0.1, -1.0): must be finite and not negative",
     ),
     (
         {"cost_factors": (1.0, 2.0, 2.0)},
         "cost_factors = (1.0, 2.0, 2.0): must be finite, not negative and different",
     ),
     (
-        {"behaviour_weights": (math.nan,)},
-        "behaviour_weights = (nan,): must be finite and not negative",
+        {"kl_weights": (math.nan,)},
+        "kl_weights = (nan,): must be finite and not negative",
     ),
     (
         {"thrift": Lesson(math.inf)},
-        "thrift.behaviour_weight = inf: must be finite and not negative",
+        "thrift.kl_weight = inf: must be finite and not negative",
     ),
     ({"patience": 0}, "patience = 0: judges go on for their epochs at least"),
     ({"learned_noise": 0.0}, "learned_noise = 0.0: must lie in (0, 1]"),

@@ -15,19 +15,20 @@ import jax.numpy as jnp
 import numpy as np
 import onnxruntime
 import pytest
+from nacre.diagnostics.action_support import Support
+from nacre.inference.gain import Gain
+from nacre.inference.verdict import Judgement
 
 from nacre.advice import result as module
 from nacre.advice.result import Advice, Assessment, Estimate, finite
 from nacre.costs import CostBreakdown, TransportCost, groups
-from nacre.diagnostics.action_support import Support
 from nacre.diagnostics.on_policy import Behaviour
 from nacre.errors import InputError
 from nacre.inference.break_even import BreakEven
-from nacre.inference.gain import Gain
-from nacre.inference.verdict import Judgement
 from nacre.learners.scale_noise import Candidate
 from nacre.policies import TabularPolicy, fingerprint, read_policy
-from nacre.policies.policy import MLPPolicy, Policy, Signature
+from nacre.policies.network_policy import MLPPolicy
+from nacre.policies.policy import Policy, Signature
 
 OLD = TabularPolicy.from_probabilities([[0.5, 0.5], [0.5, 0.5]])
 NEW = TabularPolicy.from_probabilities([[0.1, 0.9], [0.8, 0.2]])

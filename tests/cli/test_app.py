@@ -97,7 +97,7 @@ def test_help_names_every_command_and_every_command_has_help_with_examples() -> 
     runner = CliRunner()
     overview = runner.invoke(cli.app, ["--help"])
     assert overview.exit_code == 0
-    for command in (*SEEDED, "reproduce", "config show"):
+    for command in (*SEEDED, "reproduce", "calibrate", "config show"):
         assert f"\n  {command.split()[0]} " in overview.output
         shown = runner.invoke(cli.app, [*command.split(), "--help"])
         assert shown.exit_code == 0
@@ -121,7 +121,7 @@ def test_commands_are_listed_in_groups_in_the_order_of_a_user_s_way(
         "Advice": ["advise", "demo", "report", "evaluate"],
         "Logs and prices": ["validate", "convert", "cost"],
         "Simulated worlds": ["collect", "train-online", "simulate", "show"],
-        "Measuring": ["reproduce", "bench"],
+        "Measuring": ["reproduce", "calibrate", "bench"],
         "This machine": ["doctor", "config"],
     }
     assert invoke("config").out == invoke("config", "--help").out

@@ -14,7 +14,8 @@ from nacre.diagnostics.on_policy import examine_behaviour
 from nacre.errors import InputError
 from nacre.logs import Log
 from nacre.policies.exploring import add_exploration
-from nacre.policies.policy import MLPPolicy, Policy, Signature
+from nacre.policies.network_policy import MLPPolicy
+from nacre.policies.policy import Policy, Signature
 
 PLANE = gymnasium.spaces.Box(-np.inf, np.inf, (2,), np.float32)
 BOX = gymnasium.spaces.Box(-2.0, 2.0, (2,), np.float32)

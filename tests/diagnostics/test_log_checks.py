@@ -10,7 +10,7 @@ import pytest
 from nacre.diagnostics.log_checks import LogCheckConfig, check_log
 from nacre.errors import InputError
 from nacre.logs import Log
-from nacre.policies.policy import TabularPolicy
+from nacre.policies.tabular import TabularPolicy
 from nacre.simulators.finite import FiniteWorld, Table, random_policy, random_world
 
 WORLD = random_world(100, 6, 3)

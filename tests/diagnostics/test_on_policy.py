@@ -16,7 +16,9 @@ from nacre.diagnostics.on_policy import LARGEST_SCORE, Behaviour, examine_behavi
 from nacre.learners.scale_noise import calm_policy
 from nacre.logs import Log
 from nacre.policies.distributions import Deterministic, Mixture, Uniform
-from nacre.policies.policy import MLPPolicy, Policy, Signature, TabularPolicy
+from nacre.policies.network_policy import MLPPolicy
+from nacre.policies.policy import Policy, Signature
+from nacre.policies.tabular import TabularPolicy
 
 PLANE = gymnasium.spaces.Box(-np.inf, np.inf, (2,), np.float32)
 BOX = gymnasium.spaces.Box(-2.0, 2.0, (2,), np.float32)

@@ -18,8 +18,10 @@ from nacre.estimators.policy_ratios import PolicyRatios
 from nacre.estimators.scores import count_effective
 from nacre.inference.sensitivity import WeightedOutcomes, worst_gain
 from nacre.logs import Log
+from nacre.policies.network_policy import MLPPolicy
 from nacre.policies.networks import MLP
-from nacre.policies.policy import MLPPolicy, Policy, Signature, TabularPolicy
+from nacre.policies.policy import Policy, Signature
+from nacre.policies.tabular import TabularPolicy
 
 Draw = Callable[[np.random.Generator, int], Log]
 

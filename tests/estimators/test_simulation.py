@@ -13,7 +13,8 @@ import pytest
 from nacre.errors import InputError
 from nacre.estimators import simulation as simulated
 from nacre.estimators.simulation import simulate_value
-from nacre.policies.policy import MLPPolicy, Signature
+from nacre.policies.network_policy import MLPPolicy
+from nacre.policies.policy import Signature
 from nacre.simulators.registry import World, find_world
 
 SPACE = gymnasium.spaces.Box(-np.inf, np.inf, (1,), np.float32)

@@ -17,7 +17,7 @@ from nacre.estimators.tabular import Tabular
 from nacre.estimators.tabular_outside import bound_values, measure_novelty
 from nacre.estimators.tabular_world import Chain, Counts
 from nacre.logs import Log
-from nacre.policies.policy import TabularPolicy
+from nacre.policies.tabular import TabularPolicy
 from nacre.simulators.finite import FiniteWorld, random_policy, random_world
 
 Table = NDArray[np.float64]

@@ -195,6 +195,14 @@ def test_what_a_record_does_not_know_of_has_its_default(tmp_path: Path) -> None:
             is_done(where, EXAMPLE | {"learner": other.as_json()}, other)
 
 
+def test_older_names_of_options_are_read(tmp_path: Path) -> None:
+    where, config = place(tmp_path), LearnerConfig()
+    recorded = config.as_json()
+    recorded["actor"]["behaviour_weight"] = recorded["actor"].pop("kl_weight")
+    add_record(where, EXAMPLE | {"learner": recorded})
+    assert is_done(where, EXAMPLE | {"learner": config.as_json()}, config)
+
+
 def test_records_of_studies_are_lines(tmp_path: Path) -> None:
     path = tmp_path / "study.jsonl"
     assert read_lines(path) == []

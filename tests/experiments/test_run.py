@@ -20,7 +20,7 @@ from nacre.experiments.records import Place, read_records
 from nacre.experiments.run import list_places, parse_seeds, plan_groups, run_plan
 from nacre.experiments.summary import Summary
 from nacre.experiments.tables import TABLES, find_rows
-from nacre.training.progress import Tick
+from nacre.training.progress import ProgressEvent
 from tests.support.experiments import CHEAP, COSTLY, LEARNER, make_advice_config, make_plan
 
 
@@ -118,10 +118,10 @@ def test_a_run_stopped_anywhere_ends_with_the_same_record(
 def test_learning_goes_on_from_its_last_epoch(tmp_path: Path) -> None:
     learned: list[int] = []
 
-    def count(self: Any, tick: Tick) -> None:
-        if not tick.learns:
+    def count(self: Any, event: ProgressEvent) -> None:
+        if not event.learns:
             return
-        learned.append(tick.epoch)
+        learned.append(event.epoch)
         if len(learned) == 4:
             raise KeyboardInterrupt
 

@@ -15,9 +15,10 @@ from nacre.estimators.simulation import simulate_value
 from nacre.experiments import shared as module
 from nacre.experiments.shared import TRUTH_SEED, Shared, make_old_policy, share_row
 from nacre.policies.files import fingerprint, write_policy
-from nacre.policies.policy import MLPPolicy, TabularPolicy
+from nacre.policies.network_policy import MLPPolicy
+from nacre.policies.tabular import TabularPolicy
 from nacre.simulators.registry import World, find_world
-from nacre.training.progress import Silent
+from nacre.training.progress import NoProgress
 from nacre.training.returns import value_from_returns
 from tests.support.experiments import CHEAP, LEARNER, TRUTH
 
@@ -96,8 +97,8 @@ def test_evaluations_are_kept_with_their_critics(
 ) -> None:
     evaluate = Counted(monkeypatch, "evaluate_old")
     log = shared.log(1000)
-    first = shared.evaluation(log, LEARNER, Silent())
-    again = shared.evaluation(log, LEARNER, Silent())
+    first = shared.evaluation(log, LEARNER, NoProgress())
+    again = shared.evaluation(log, LEARNER, NoProgress())
     assert evaluate.calls == 1
     for name in ("per_critic", "curve", "member_curves", "losses"):
         np.testing.assert_array_equal(getattr(first, name), getattr(again, name))
@@ -110,14 +111,14 @@ def test_evaluations_are_kept_with_their_critics(
     leaves = zip(jax.tree.leaves(first.critics), jax.tree.leaves(again.critics), strict=True)
     assert all(np.array_equal(one, other) for one, other in leaves)
     # Another way of learning does not evaluate again, another seed does; so does damage.
-    shared.evaluation(log, dataclasses.replace(LEARNER, epochs=9), Silent())
+    shared.evaluation(log, dataclasses.replace(LEARNER, epochs=9), NoProgress())
     assert evaluate.calls == 1
-    other = dataclasses.replace(shared, seed=5).evaluation(log, LEARNER, Silent())
+    other = dataclasses.replace(shared, seed=5).evaluation(log, LEARNER, NoProgress())
     assert other.value != first.value
     assert evaluate.calls == 2
     for file in shared.folder.glob("evaluation-*"):
         file.write_bytes(b"damaged")
-    assert shared.evaluation(log, LEARNER, Silent()).value == first.value
+    assert shared.evaluation(log, LEARNER, NoProgress()).value == first.value
     assert evaluate.calls == 3
 
 

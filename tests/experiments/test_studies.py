@@ -59,8 +59,8 @@ def test_part_of_a_study(tmp_path: Path) -> None:
 def test_the_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setitem(studies.STUDIES, "timing", STUDY)
-    options = ["timing", "--out", str(tmp_path)]
+    monkeypatch.setitem(studies.STUDIES, "counting", STUDY)
+    options = ["counting", "--out", str(tmp_path)]
     studies.main([*options, "--seeds", "100-101", "--only", "world=a"])
     assert capsys.readouterr().out.startswith("2 records made")
     studies.main([*options, "--table"])

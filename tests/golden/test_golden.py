@@ -23,7 +23,7 @@ from nacre.advice.pipeline import advise
 from nacre.costs import SwitchingCost, TransportCost, groups
 from nacre.logs import Log
 from nacre.policies import Policy, TabularPolicy
-from nacre.policies.policy import MLPPolicy
+from nacre.policies.network_policy import MLPPolicy
 from nacre.simulators import FiniteWorld, random_policy, random_world
 from nacre.simulators.collection import collect_log
 from nacre.simulators.registry import find_world
@@ -75,7 +75,7 @@ def test_bundled_examples(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arguments = examples.find_sources(name).arguments()
-    settings = {"behaviour_weights": (0.03,), "panels": 2, "thrift": Lesson(0.3)}
+    settings = {"kl_weights": (0.03,), "panels": 2, "thrift": Lesson(0.3)}
     compare(name, advise_quickly(monkeypatch, capsys, *arguments, **settings))
 
 
@@ -109,5 +109,5 @@ def test_a_hopper(tmp_path: Path) -> None:
     log: Log = collect_log(world, old, 600, seed=100, parts_folder=tmp_path, uniform_steps=0)
     policy: Policy = old
     cost: SwitchingCost = TransportCost(0.5, 0.1, groups.sign(0))
-    config = dataclasses.replace(suggest_quick(log), behaviour_weights=(0.1,))
+    config = dataclasses.replace(suggest_quick(log), kl_weights=(0.1,))
     compare("hopper", advise(log, policy, cost, config=config, seed=1).as_json())

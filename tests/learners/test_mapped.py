@@ -18,7 +18,7 @@ from nacre.learners.net_actor_critic.run import Learned, learn
 from nacre.logs import Log, read_log, write_log
 from nacre.logs.storage import stores
 from nacre.policies.policy import Policy
-from nacre.training import feeds
+from nacre.training import mapped as mapped_module
 from nacre.training.backup import CriticConfig
 from tests.support.learners import by_sign, make_config, make_finite, make_vectors, singletons
 
@@ -28,7 +28,7 @@ CRITICS = CriticConfig(hidden=(4,), scale_observations=True, batch_size=8)
 def map_log(log: Log, directory: Path, monkeypatch: pytest.MonkeyPatch) -> Log:
     """The same log as one that is larger than memory, a few steps to a chunk."""
     monkeypatch.setattr(stores, "SMALL_BYTES", 0)
-    monkeypatch.setattr(feeds, "CHUNK_BYTES", 2000)
+    monkeypatch.setattr(mapped_module, "CHUNK_BYTES", 2000)
     write_log(log, directory / "log.parquet")
     mapped = read_log(directory / "log.parquet", cache_dir=directory / "cache")
     assert mapped.is_mapped
@@ -87,7 +87,7 @@ def test_the_old_policy_is_asked_once_in_memory(
     """What it says at every row rounds otherwise than at every step: weights differ by 1e-4."""
     log, policy = make_vectors()
     mapped = map_log(log, tmp_path, monkeypatch)
-    config = make_config({"states": "log", "behaviour_weight": 0.1}, critics=CRITICS, epochs=1)
+    config = make_config({"states": "log", "kl_weight": 0.1}, critics=CRITICS, epochs=1)
     expected, found = learn_both(log, mapped, policy, by_sign(1.0), config)
     assert expected.history[-1].divergence > 0
     for one, other in zip(
@@ -103,7 +103,7 @@ def test_elements_to_the_bit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     same = map_log(finite.log, tmp_path, monkeypatch).split(0.5, seed=1)[0]
     assert same.is_mapped
     scaled = dataclasses.replace(CRITICS, scale_returns=True)
-    config = make_config({"states": "log", "behaviour_weight": 0.1}, critics=scaled)
+    config = make_config({"states": "log", "kl_weight": 0.1}, critics=scaled)
     expected, found = learn_both(part, same, finite.policy, singletons(1.0), config)
     assert expected.healthy
     assert_same(found, expected)

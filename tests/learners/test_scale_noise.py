@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 from nacre.learners.scale_noise import LEAST_LOG_STD, calm_policy
-from nacre.policies.policy import MLPPolicy, Policy, Signature, TabularPolicy
+from nacre.policies.network_policy import MLPPolicy
+from nacre.policies.policy import Policy, Signature
+from nacre.policies.tabular import TabularPolicy
 
 PLANE = gymnasium.spaces.Box(-np.inf, np.inf, (3,), np.float32)
 BOX = gymnasium.spaces.Box(-1.0, 2.0, (2,), np.float32)

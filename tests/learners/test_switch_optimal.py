@@ -108,7 +108,7 @@ def test_gradient_reaches_the_enumerated_optimum(seed, weight, terminating):
         assert found.keeps_old == (found.cost == 0.0)
 
 
-def test_free_switches_go_to_the_optimal_policy():
+def test_free_switches_go_to_the_optimal_policy() -> None:
     world = random_world(6, 12, 4)
     found = switch_optimal(world, random_policy(6, world), lambda old, new: 0.0 * new.sum())
     np.testing.assert_allclose(found.value, start_value(world, optimal_policy(world)), atol=1e-9)
@@ -132,7 +132,7 @@ def test_a_single_action_leaves_nothing_to_switch_to(method):
     assert (found.keeps_old, found.n_evaluated >= 1, len(found.ties)) == (True, True, 1)
 
 
-def test_an_optimal_old_policy_is_kept():
+def test_an_optimal_old_policy_is_kept() -> None:
     world = random_world(1, 8, 3)
     old = optimal_policy(world)
     found = switch_optimal(world, old, transport(5.0), method="gradient")
@@ -140,7 +140,7 @@ def test_an_optimal_old_policy_is_kept():
     assert found.keeps_old
 
 
-def test_higher_weights_move_less_mass():
+def test_higher_weights_move_less_mass() -> None:
     world = random_world(3, 4, 3)
     old = random_policy(3, world)
     moved = []
@@ -152,7 +152,7 @@ def test_higher_weights_move_less_mass():
     assert moved[-1] < 1e-3
 
 
-def test_step_costs_are_enumerated_and_not_climbed():
+def test_step_costs_are_enumerated_and_not_climbed() -> None:
     """The local cost: searching its gradient is refused, "auto" enumerates."""
     world = random_world(0, 4, 2)
     old = random_policy(0, world)
@@ -164,7 +164,7 @@ def test_step_costs_are_enumerated_and_not_climbed():
     assert found.cost == 3.0 * (4 - unchanged)
 
 
-def test_a_constant_cost_can_be_climbed():
+def test_a_constant_cost_can_be_climbed() -> None:
     """Under the global cost the best switch is to the optimal policy."""
     world = random_world(1, 4, 3)
     old = random_policy(1, world)
@@ -173,7 +173,7 @@ def test_a_constant_cost_can_be_climbed():
     np.testing.assert_allclose(found.net_value, best - 3.0, atol=1e-9)
 
 
-def test_what_is_beyond_reach_is_refused_with_the_remedy():
+def test_what_is_beyond_reach_is_refused_with_the_remedy() -> None:
     world, policies = two_state_world(), two_state_policies()
     old = policies["old"]
     with pytest.raises(InputError, match=r"gradient: .* JAX cannot trace it"):
@@ -191,7 +191,7 @@ def test_what_is_beyond_reach_is_refused_with_the_remedy():
         switch_optimal(world, old, lambda old, new: float("nan"), method="enumeration")
 
 
-def test_enumeration_in_several_batches_misses_none():
+def test_enumeration_in_several_batches_misses_none() -> None:
     """5^6 policies do not fit one batch; the best deterministic one is the optimal policy."""
     world = random_world(2, 6, 4)
     old = random_policy(2, world)
@@ -200,7 +200,7 @@ def test_enumeration_in_several_batches_misses_none():
     np.testing.assert_allclose(found.value, value_range(world)[1], atol=1e-9)
 
 
-def test_the_same_seed_finds_the_same_policy():
+def test_the_same_seed_finds_the_same_policy() -> None:
     world = random_world(4, 9, 3)
     old = random_policy(4, world)
     first, again = (switch_optimal(world, old, transport(8.0)) for _ in range(2))

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -12,7 +13,6 @@ from hypothesis import HealthCheck, given, settings
 
 from nacre.errors import InputError
 from nacre.logs import Log, read_log, validate_log, write_log
-from nacre.logs import files as files_module
 from tests.support.logs import SUFFIXES, assert_same, logs, make_log, write_npz, write_parquet
 
 
@@ -72,7 +72,7 @@ def test_nothing_half_written_stays_behind(
     def fail(descriptor: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(files_module.os, "fsync", fail)
+    monkeypatch.setattr(os, "fsync", fail)
     with pytest.raises(InputError, match=r"cannot be written \(No space left on device\)"):
         write_log(make_log(), path)
     assert [p.name for p in tmp_path.iterdir()] == [path.name]

@@ -11,7 +11,9 @@ import pytest
 from nacre.errors import InputError
 from nacre.policies.distributions import Categorical, Mixture
 from nacre.policies.exploring import ExploringPolicy, add_exploration
-from nacre.policies.policy import MLPPolicy, Signature, TabularPolicy, ask
+from nacre.policies.network_policy import MLPPolicy
+from nacre.policies.policy import Signature, ask
+from nacre.policies.tabular import TabularPolicy
 
 PLANE = gymnasium.spaces.Box(-np.inf, np.inf, (2,), np.float32)
 BOX = gymnasium.spaces.Box(-2.0, 2.0, (1,), np.float32)

@@ -1,170 +1,31 @@
-import json
-import os
-import pickle
-import struct
+"""Reading and writing by the ending of the name: whole files or none, and what is refused."""
+
+from collections.abc import Callable
 from pathlib import Path
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-import safetensors
-import safetensors.numpy
-from gymnasium.spaces import Box, Discrete
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from gymnasium.spaces import Discrete
+from jaxtyping import Array
 
 from nacre.errors import InputError
 from nacre.policies import (
-    MLPPolicy,
     Policy,
-    Scaling,
     Signature,
     TabularPolicy,
-    fingerprint,
     read_policy,
-    read_policy_with_provenance,
     write_policy,
 )
 from nacre.policies.distributions import Deterministic
-
-
-def box(size, low=-np.inf, high=np.inf):
-    return Box(np.full(size, low, np.float32), np.full(size, high, np.float32))
-
-
-def small_policy(seed=0, **changes):
-    settings = {"hidden": (4,), "scaling": Scaling(jnp.arange(3.0), jnp.arange(1.0, 4.0))}
-    return MLPPolicy.init(
-        jax.random.key(seed), Signature(box(3), box(2, -1.0, 0.5)), **(settings | changes)
-    )
-
-
-def problems_of(path):
-    with pytest.raises(InputError) as caught:
-        read_policy(path)
-    assert caught.value.__cause__ is None
-    for problem in caught.value.problems:
-        assert "\n" not in problem
-        assert problem.startswith(f"{path}: ")
-    return caught.value.problems
-
-
-# ---- round trips
-
-
-@st.composite
-def policies(draw):
-    seed = draw(st.integers(0, 2**31))
-    if draw(st.booleans()):
-        shape = draw(st.tuples(st.integers(1, 4), st.integers(1, 4)))
-        rng = np.random.default_rng(seed)
-        table = rng.random(shape) * rng.integers(0, 2, shape)
-        table[:, 0] += 0.1
-        return TabularPolicy.from_probabilities(table / table.sum(axis=1, keepdims=True))
-    observation = draw(st.sampled_from([box(1), box(3, -2.0, 5.0), Discrete(4)]))
-    action, head = draw(
-        st.sampled_from(
-            [
-                (box(2, -0.4, 0.7), "squashed_gaussian"),
-                (box(1), "gaussian"),
-                (box(2, -1.0), "deterministic"),
-                (Discrete(3), "categorical"),
-            ]
-        )
-    )
-    signature = Signature(observation, action)
-    hidden = draw(st.lists(st.integers(1, 5), max_size=2))
-    scaling = None
-    if not isinstance(observation, Discrete) and draw(st.booleans()):
-        scaling = Scaling.fit(np.random.default_rng(seed).normal(size=(9, observation.shape[0])))
-    return MLPPolicy.init(
-        jax.random.key(seed),
-        signature,
-        head=head,
-        hidden=tuple(hidden),
-        activations=(*(["tanh"] * len(hidden)), "identity"),
-        scaling=scaling,
-    )
-
-
-@settings(
-    max_examples=15,
-    deadline=None,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
-@given(policy=policies())
-def test_what_is_written_is_read_again(tmp_path, policy):
-    path = tmp_path / "policy.safetensors"
-    provenance = {"made by": "hypothesis", "seeds": [1, 2]}
-    write_policy(policy, path, provenance)
-    again, source = read_policy_with_provenance(path)
-    assert type(again) is type(policy)
-    assert source == provenance
-    assert fingerprint(again) == fingerprint(policy)
-    assert jax.tree.structure(again) == jax.tree.structure(policy)
-    for mine, theirs in zip(jax.tree.leaves(policy), jax.tree.leaves(again), strict=True):
-        np.testing.assert_array_equal(mine, theirs)
-
-
-def test_files_are_plain_safetensors_in_the_documented_layout(tmp_path):
-    path = tmp_path / "new" / "folder" / "p.safetensors"
-    write_policy(small_policy(), path)
-    with safetensors.safe_open(path, framework="np") as file:
-        assert sorted(file.keys()) == [
-            "layers.0.bias",
-            "layers.0.weight",
-            "layers.1.bias",
-            "layers.1.weight",
-            "scaling.scale",
-            "scaling.shift",
-        ]
-        assert file.get_tensor("layers.0.weight").shape == (4, 3)
-        description = json.loads(file.metadata()["nacre"])
-    assert description["format"] == 1
-    assert description["kind"] == "mlp"
-    assert description["head"] == "squashed_gaussian"
-    assert description["provenance"] == {}
-    umask = os.umask(0)
-    os.umask(umask)
-    assert path.stat().st_mode & 0o777 == 0o666 & ~umask
-
-
-def test_fingerprints_are_stable_and_notice_every_change():
-    policy = small_policy()
-    changes = [
-        small_policy(),
-        small_policy(seed=1),
-        small_policy(head="deterministic"),
-        small_policy(scaling=None),
-        small_policy(activations=("tanh", "identity")),
-        MLPPolicy(policy.network, policy.scaling, policy.signature, policy.head, (-19.0, 2.0)),
-        MLPPolicy(
-            policy.network, policy.scaling, Signature(box(3), box(2, -1.0, 0.6)), policy.head
-        ),
-        eqx.tree_at(
-            lambda p: p.network.biases[1],
-            policy,
-            policy.network.biases[1].at[0].multiply(1 + 2**-22),
-        ),
-        TabularPolicy.from_probabilities([[0.5, 0.5]]),
-        TabularPolicy.from_probabilities([[1.0], [1.0]]),
-    ]
-    prints = [fingerprint(changed) for changed in changes]
-    assert prints[0] == fingerprint(policy)
-    assert len(set(prints)) == len(changes)
-    assert all(len(text) == 64 for text in prints)
-
-
-# ---- writing
+from tests.support.policies import problems_of, small_policy
 
 
 class Constant(Policy):
     signature: Signature = eqx.field(static=True)
 
-    def __call__(self, observations):
+    def __call__(self, observations: Array) -> Deterministic:
         return Deterministic(jnp.zeros((*observations.shape[:-1], 2)))
 
 
@@ -189,19 +50,19 @@ class Constant(Policy):
     ],
 )
 def test_what_cannot_be_written_is_refused_and_leaves_nothing(
-    tmp_path, policy, name, provenance, message
-):
+    tmp_path: Path, policy: Policy, name: str, provenance: dict[str, object] | None, message: str
+) -> None:
     with pytest.raises(InputError) as caught:
         write_policy(policy, tmp_path / name, provenance)
     assert message in str(caught.value)
     assert list(tmp_path.iterdir()) == []
 
 
-def fail(*arguments):
+def fail(*arguments: object) -> None:
     raise OSError("no space left on device")
 
 
-def interrupt(*arguments):
+def interrupt(*arguments: object) -> None:
     raise KeyboardInterrupt
 
 
@@ -209,8 +70,11 @@ def interrupt(*arguments):
     ("accident", "error"), [(fail, InputError), (interrupt, KeyboardInterrupt)]
 )
 def test_a_failed_write_keeps_the_old_file_and_leaves_no_part(
-    tmp_path, monkeypatch, accident, error
-):
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    accident: Callable[..., None],
+    error: type[BaseException],
+) -> None:
     path = tmp_path / "p.safetensors"
     write_policy(small_policy(), path)
     before = path.read_bytes()
@@ -222,7 +86,7 @@ def test_a_failed_write_keeps_the_old_file_and_leaves_no_part(
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_places_that_cannot_be_written_to_are_named(tmp_path):
+def test_places_that_cannot_be_written_to_are_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("a file, not a folder")
     (tmp_path / "d.safetensors").mkdir()
     for path in (tmp_path / "file" / "p.safetensors", tmp_path / "d.safetensors"):
@@ -232,98 +96,6 @@ def test_places_that_cannot_be_written_to_are_named(tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["d.safetensors", "file"]
 
 
-# ---- damaged files
-
-
-@pytest.fixture
-def written(tmp_path):
-    path = tmp_path / "p.safetensors"
-    write_policy(small_policy(), path)
-    return path
-
-
-def rewrite(path, change_tensors=None, **changes):
-    """Write the file again with other tensors or another description."""
-    with safetensors.safe_open(path, framework="np") as file:
-        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        description = json.loads(file.metadata()["nacre"])
-    if change_tensors:
-        change_tensors(tensors)
-    for name, value in changes.items():
-        description[name] = value
-        if value is KeyError:
-            del description[name]
-    path.write_bytes(safetensors.numpy.save(tensors, metadata={"nacre": json.dumps(description)}))
-
-
-@pytest.mark.parametrize(
-    ("damage", "message"),
-    [
-        (lambda blob: blob[: len(blob) // 2], "cannot be read as safetensors"),
-        (lambda blob: blob[:-1], "cannot be read as safetensors"),
-        (lambda blob: blob[:5], "cannot be read as safetensors"),
-        (lambda blob: b"", "cannot be read as safetensors"),
-        (lambda blob: b"PK\x03\x04" + blob, "cannot be read as safetensors"),
-        (lambda blob: struct.pack("<Q", 2**62) + blob[8:], "cannot be read as safetensors"),
-        (lambda blob: blob.replace(b"[4,3]", b"[9,9]"), "cannot be read as safetensors"),
-        (lambda blob: blob.replace(b'"F32"', b'"F99"'), "cannot be read as safetensors"),
-    ],
-)
-def test_damaged_bytes(written, damage, message):
-    blob = written.read_bytes()
-    changed = damage(blob)
-    assert changed != blob
-    written.write_bytes(changed)
-    (problem,) = problems_of(written)
-    assert message in problem
-
-
-def test_a_header_that_claims_huge_tensors(tmp_path):
-    header = json.dumps(
-        {"logits": {"dtype": "F32", "shape": [2**40, 2**20], "data_offsets": [0, 2**62]}}
-    ).encode()
-    path = tmp_path / "huge.safetensors"
-    path.write_bytes(struct.pack("<Q", len(header)) + header)
-    (problem,) = problems_of(path)
-    assert "cannot be read as safetensors" in problem
-
-
-def test_any_flipped_byte_is_read_or_refused_but_never_crashes(written):
-    blob = written.read_bytes()
-    rng = np.random.default_rng(0)
-    problems = []
-    for _ in range(300):
-        changed = bytearray(blob)
-        for place in rng.integers(0, len(blob), rng.integers(1, 4)):
-            changed[place] = rng.integers(256)
-        written.write_bytes(bytes(changed))
-        try:
-            read_policy(written)
-        except InputError as error:
-            problems.append(error.problems)
-    assert 0 < len(problems) < 300
-    assert not any("\n" in problem for problem in sum(problems, ()))
-
-
-class Canary:
-    def __init__(self, path):
-        self.path = path
-
-    def __reduce__(self):
-        return Path.touch, (self.path,)
-
-
-def test_a_pickle_is_never_opened(tmp_path):
-    canary = tmp_path / "canary"
-    path = tmp_path / "evil.safetensors"
-    path.write_bytes(pickle.dumps(Canary(canary)))
-    (problem,) = problems_of(path)
-    assert "cannot be read as safetensors" in problem
-    assert not canary.exists()
-    pickle.loads(path.read_bytes())  # noqa: S301 - shows that the canary would have sung
-    assert canary.exists()
-
-
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -331,250 +103,13 @@ def test_a_pickle_is_never_opened(tmp_path):
         (lambda path: path.mkdir(), "is not a file"),
     ],
 )
-def test_paths_that_are_no_files(tmp_path, make, message):
+def test_paths_that_are_no_files(
+    tmp_path: Path, make: Callable[[Path], None], message: str
+) -> None:
     path = tmp_path / "p.safetensors"
     make(path)
     (problem,) = problems_of(path)
     assert message in problem
-
-
-def test_other_suffixes_and_giants(tmp_path, written, monkeypatch):
-    (problem,) = problems_of(tmp_path / "p.yaml")
-    assert "unknown kind of policy file; nacre reads .safetensors" in problem
-    monkeypatch.setattr("nacre.policies.formats.safetensors.LARGEST_FILE", 100)
-    (problem,) = problems_of(written)
-    assert "larger than 2 GiB" in problem
-
-
-def put(name, value):
-    return lambda tensors: tensors.__setitem__(name, value)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda t: t.pop("layers.1.bias"), "tensor 'layers.1.bias' is missing"),
-        (lambda t: t.pop("scaling.shift"), "tensor 'scaling.shift' is missing"),
-        (put("layers.0.bias", np.float32([1, np.nan, 0, 0])), "tensor 'layers.0.bias' holds NaN"),
-        (put("layers.0.bias", np.float32([1, -np.inf, 0, 0])), "holds NaN or infinity"),
-        (put("layers.0.bias", np.full(4, 1e300)), "holds NaN or infinity"),
-        (put("layers.0.bias", np.zeros(4, np.int32)), "is of type int32, expected floats"),
-        (put("layers.0.bias", np.zeros(5, np.float32)), "layer 0: weight of shape (3, 4)"),
-        (put("layers.0.weight", np.zeros(4, np.float32)), "layer 0: weight of shape (4,)"),
-        (put("layers.0.weight", np.zeros((4, 2), np.float32)), "first layer has 2 inputs"),
-        (put("layers.1.weight", np.zeros((4, 5), np.float32)), "layer 1 reads 5 numbers"),
-        (put("layers.2.weight", np.zeros((4, 4), np.float32)), "'layers.2.weight' belong to"),
-        (put("scaling.scale", np.zeros(3, np.float32)), "as many positive scales"),
-        (put("scaling.scale", np.ones(4, np.float32)), "needs 3 shifts"),
-        (put("a\nb", np.ones(1, np.float32)), "tensors 'a\\nb' belong to nothing"),
-    ],
-)
-def test_tensors_that_do_not_fit(written, change, message):
-    rewrite(written, change)
-    (problem,) = problems_of(written)
-    assert message in problem
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"format": 2}, "policy format 2, this nacre reads format 1"),
-        ({"format": KeyError}, "has no format"),
-        ({"kind": "transformer"}, "unknown kind of policy 'transformer'; known: mlp, tabular"),
-        ({"kind": KeyError}, "unknown kind of policy None"),
-        ({"kind": "tabular"}, "tensor 'logits' is missing"),
-        ({"head": "beta"}, "unknown head 'beta'; known: squashed_gaussian, gaussian"),
-        ({"head": ["gaussian"]}, "unknown head ['gaussian']"),
-        ({"head": "categorical"}, "head 'categorical' does not fit action space"),
-        ({"activations": ["swish", "identity"]}, "unknown activation 'swish'; known: relu"),
-        ({"activations": ["relu"]}, "'layers.1.bias', 'layers.1.weight' belong to nothing"),
-        ({"activations": ["relu"] * 3}, "tensor 'layers.2.weight' is missing"),
-        ({"activations": []}, "at least one layer"),
-        ({"activations": "relu"}, "activations 'relu': expected a list"),
-        ({"activations": [["relu"]]}, "expected a list with one name a layer"),
-        ({"log_std_bounds": [2, -20]}, "log_std_bounds (2.0, -20.0)"),
-        ({"log_std_bounds": [10**400, 1]}, "expected two numbers"),
-        ({"log_std_bounds": [float("nan"), 1]}, "expected two numbers"),
-        ({"log_std_bounds": "ab"}, "log_std_bounds 'ab': expected two numbers"),
-        ({"observation_space": {"type": "sphere"}}, "observation_space: type 'sphere'"),
-        ({"observation_space": None}, "observation_space: None"),
-        ({"action_space": {"type": "box", "low": [0], "high": []}}, "action_space: a box"),
-        ({"action_space": {"type": "box", "low": [1, 0], "high": [0, 1]}}, "action_space: "),
-        ({"provenance": [1]}, "its provenance is [1], expected an object"),
-    ],
-)
-def test_descriptions_that_do_not_fit(written, changes, message):
-    rewrite(written, **changes)
-    assert message in "\n".join(problems_of(written))
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("{", "its description is not JSON"),
-        ("[" * 100_000, "its description is not JSON"),
-        ("[1]", "its description has no format"),
-        ("7", "its description has no format"),
-    ],
-)
-def test_descriptions_that_are_no_descriptions(tmp_path, text, message):
-    path = tmp_path / "p.safetensors"
-    path.write_bytes(safetensors.numpy.save({"x": np.ones(1)}, metadata={"nacre": text}))
-    (problem,) = problems_of(path)
-    assert message in problem
-
-
-@pytest.mark.parametrize(
-    ("logits", "message"),
-    [
-        (np.zeros((3, 2), np.float32), "a table of shape (3, 2) does not fit its spaces"),
-        (np.float32(1.0), "a table of shape () does not fit"),
-        (np.float32([[0.0, np.nan], [0.0, 0.0]]), "tensor 'logits' holds NaN"),
-        (np.float32([[0.0, np.inf], [0.0, 0.0]]), "tensor 'logits' holds NaN or infinity"),
-        (np.full((2, 2), -np.inf, np.float32), "has a row that allows no action"),
-    ],
-)
-def test_tables_that_do_not_fit(tmp_path, logits, message):
-    path = tmp_path / "p.safetensors"
-    write_policy(TabularPolicy.from_probabilities([[1.0, 0.0], [0.5, 0.5]]), path)
-    rewrite(path, put("logits", np.asarray(logits)))
-    (problem,) = problems_of(path)
-    assert message in problem
-
-
-def test_a_table_needs_discrete_spaces(tmp_path):
-    path = tmp_path / "p.safetensors"
-    write_policy(TabularPolicy.from_probabilities([[1.0, 0.0], [0.5, 0.5]]), path)
-    rewrite(path, observation_space={"type": "box", "low": [0, 0], "high": [1, 1]})
-    (problem,) = problems_of(path)
-    assert "it needs discrete ones" in problem
-
-
-def test_several_problems_are_all_named(written):
-    def spoil(tensors):
-        tensors["layers.0.bias"][0] = np.nan
-        tensors["layers.1.bias"][0] = np.inf
-
-    rewrite(written, spoil)
-    assert len(problems_of(written)) == 2
-
-
-def test_half_precision_is_read_as_single(written):
-    def halve(tensors):
-        for name in tensors:
-            tensors[name] = tensors[name].astype(np.float16)
-
-    rewrite(written, halve)
-    policy = read_policy(written)
-    assert {leaf.dtype for leaf in jax.tree.leaves(policy)} == {jnp.dtype(jnp.float32)}
-
-
-# ---- files of the published experiments
-
-
-def published(kind, seed=0):
-    """Small tensors in the layout of the published files, observations of 5, hidden width 7."""
-    rng = np.random.default_rng(seed)
-    heads = {"logits": 4} if kind == "categorical_mlp" else {"mu_layer": 3, "log_std_layer": 3}
-    shapes = {"net.0": (7, 5), "net.2": (7, 7)} | {name: (n, 7) for name, n in heads.items()}
-    tensors = {}
-    for name, shape in shapes.items():
-        tensors[f"{name}.weight"] = rng.normal(size=shape).astype(np.float32)
-        tensors[f"{name}.bias"] = rng.normal(size=shape[:1]).astype(np.float32)
-    metadata = {"kind": kind, "env": "Small-v0", "note": "made for a test"}
-    if kind == "squashed_gaussian_mlp":
-        metadata["action_limit"] = "0.4"
-    return tensors, metadata
-
-
-def save(path, tensors, metadata):
-    path.write_bytes(safetensors.numpy.save(tensors, metadata=metadata))
-    return path
-
-
-def test_published_squashed_gaussians_agree_with_numpy(tmp_path):
-    tensors, metadata = published("squashed_gaussian_mlp")
-    tensors["log_std_layer.bias"][:2] = [40.0, -60.0]
-    policy, provenance = read_policy_with_provenance(
-        save(tmp_path / "p.safetensors", tensors, metadata)
-    )
-    x = np.random.default_rng(1).normal(size=(6, 5)).astype(np.float32)
-    hidden = np.maximum(x @ tensors["net.0.weight"].T + tensors["net.0.bias"], 0)
-    hidden = np.maximum(hidden @ tensors["net.2.weight"].T + tensors["net.2.bias"], 0)
-    mean = hidden @ tensors["mu_layer.weight"].T + tensors["mu_layer.bias"]
-    log_std = hidden @ tensors["log_std_layer.weight"].T + tensors["log_std_layer.bias"]
-    assert log_std.max() > 2
-    assert log_std.min() < -20
-    distribution = policy(jnp.asarray(x))
-    np.testing.assert_allclose(distribution.location, mean, rtol=1e-4, atol=1e-5)
-    np.testing.assert_allclose(distribution.log_std, np.clip(log_std, -20, 2), rtol=1e-4, atol=1e-5)
-    np.testing.assert_allclose(distribution.mode(), 0.4 * np.tanh(mean), rtol=1e-4, atol=1e-5)
-    assert policy.signature == Signature(box(5), box(3, -0.4, 0.4))
-    assert provenance == {"published": metadata}
-
-
-def test_published_categoricals_agree_with_numpy_and_have_one_relu(tmp_path):
-    tensors, metadata = published("categorical_mlp")
-    policy = read_policy(save(tmp_path / "p.safetensors", tensors, metadata))
-    x = np.random.default_rng(1).normal(size=(6, 5)).astype(np.float32)
-    hidden = np.maximum(x @ tensors["net.0.weight"].T + tensors["net.0.bias"], 0)
-    hidden = hidden @ tensors["net.2.weight"].T + tensors["net.2.bias"]
-    logits = hidden @ tensors["logits.weight"].T + tensors["logits.bias"]
-    np.testing.assert_allclose(policy(jnp.asarray(x)).logits, logits, rtol=1e-4, atol=1e-4)
-    assert policy.signature == Signature(box(5), Discrete(4))
-
-
-def test_published_policies_can_be_written_as_ours(tmp_path):
-    policy = read_policy(save(tmp_path / "p.safetensors", *published("squashed_gaussian_mlp")))
-    write_policy(policy, tmp_path / "ours.safetensors")
-    assert fingerprint(read_policy(tmp_path / "ours.safetensors")) == fingerprint(policy)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda t, m: t.pop("net.2.weight"), "tensor 'net.2.weight' is missing"),
-        (lambda t, m: t.pop("log_std_layer.bias"), "tensor 'log_std_layer.bias' is missing"),
-        (
-            lambda t, m: t.update({"net.0.weight": np.zeros(7, np.float32)}),
-            "net.0: weight of shape (7,)",
-        ),
-        (
-            lambda t, m: t.update({"mu_layer.bias": np.array(1, np.float32)}),
-            "mu_layer: weight of shape (3, 7) and bias of shape ()",
-        ),
-        (
-            lambda t, m: t.update(
-                {
-                    "log_std_layer.weight": np.zeros((5, 7), np.float32),
-                    "log_std_layer.bias": np.zeros(5, np.float32),
-                }
-            ),
-            "have to be of the same shape",
-        ),
-        (
-            lambda t, m: t.update({"net.2.weight": np.zeros((7, 6), np.float32)}),
-            "layer 1 reads 6 numbers, the one before has 7 outputs",
-        ),
-        (lambda t, m: t["mu_layer.weight"].fill(np.nan), "tensor 'mu_layer.weight' holds NaN"),
-        (lambda t, m: m.pop("action_limit"), "action_limit '' in its metadata"),
-        (lambda t, m: m.update(action_limit="wide"), "action_limit 'wide'"),
-        (lambda t, m: m.update(action_limit="-1"), "expected a positive number"),
-        (lambda t, m: m.update(action_limit="inf"), "expected a positive number"),
-        (lambda t, m: m.update(kind="linear"), "neither a nacre policy nor a published one"),
-        (lambda t, m: m.pop("kind"), "metadata kind is None"),
-    ],
-)
-def test_published_files_that_do_not_fit(tmp_path, change, message):
-    tensors, metadata = published("squashed_gaussian_mlp")
-    change(tensors, metadata)
-    (problem,) = problems_of(save(tmp_path / "p.safetensors", tensors, metadata))
-    assert message in problem
-
-
-def test_a_file_without_metadata_is_no_policy(tmp_path):
-    (problem,) = problems_of(save(tmp_path / "p.safetensors", {"x": np.ones(1)}, None))
-    assert "neither a nacre policy nor a published one" in problem
 
 
 @pytest.mark.parametrize(
@@ -586,7 +121,9 @@ def test_a_file_without_metadata_is_no_policy(tmp_path):
         "s3://x/a.zip",
     ],
 )
-def test_addresses_are_not_followed(address, tmp_path, monkeypatch):
+def test_addresses_are_not_followed(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # Not even if a folder of that name lies here.
     monkeypatch.chdir(tmp_path)
     Path(address).parent.mkdir(parents=True)

@@ -1,3 +1,6 @@
+from collections.abc import Callable
+from typing import Any, cast
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -8,7 +11,7 @@ from nacre.errors import InputError
 from nacre.policies.networks import MLP, draw_weights
 
 
-def test_forward_pass_agrees_with_numpy():
+def test_forward_pass_agrees_with_numpy() -> None:
     network = MLP.init(jax.random.key(0), (3, 5, 4, 2), ("relu", "tanh", "identity"))
     x = np.random.default_rng(0).normal(size=(7, 3)).astype(np.float32)
     (w1, w2, w3), (b1, b2, b3) = (
@@ -19,12 +22,12 @@ def test_forward_pass_agrees_with_numpy():
     assert network.sizes == (3, 5, 4, 2)
 
 
-def test_one_layer_by_hand():
+def test_one_layer_by_hand() -> None:
     network = MLP((jnp.array([[1.0, -1.0]]),), (jnp.array([0.5, 0.5]),), ("relu",))
     np.testing.assert_array_equal(network(jnp.array([[1.0], [-2.0]])), [[1.5, 0.0], [0.0, 2.5]])
 
 
-def test_random_layers_lie_in_their_bounds_and_depend_on_the_key():
+def test_random_layers_lie_in_their_bounds_and_depend_on_the_key() -> None:
     network = MLP.init(jax.random.key(1), (16, 9, 4))
     assert network.activations == ("relu", "identity")
     for weight, bias, bound in zip(network.weights, network.biases, (1 / 4, 1 / 3), strict=True):
@@ -35,7 +38,7 @@ def test_random_layers_lie_in_their_bounds_and_depend_on_the_key():
     assert not np.array_equal(network.weights[0], other.weights[0])
 
 
-def test_any_leading_shape_and_compiled_equal_rows_one_by_one():
+def test_any_leading_shape_and_compiled_equal_rows_one_by_one() -> None:
     network = MLP.init(jax.random.key(0), (3, 8, 2))
     x = jax.random.normal(jax.random.key(1), (4, 5, 3))
     rows = np.array([[network(x[i, j]) for j in range(5)] for i in range(4)])
@@ -49,7 +52,10 @@ def test_any_leading_shape_and_compiled_equal_rows_one_by_one():
         (lambda: MLP.init(jax.random.key(0), (3,)), "widths (3,)"),
         (lambda: MLP.init(jax.random.key(0), (3, 0, 2)), "all positive"),
         (lambda: MLP.init(jax.random.key(0), (3, 2), ("relu", "relu")), "2 activations"),
-        (lambda: MLP.init(jax.random.key(0), (3, 2), ("swish",)), "unknown activation 'swish'"),
+        (
+            lambda: MLP.init(jax.random.key(0), (3, 2), cast(Any, ("swish",))),
+            "unknown activation 'swish'",
+        ),
         (lambda: MLP((), (), ()), "at least one layer"),
         (lambda: MLP((jnp.ones((3, 2)),), (jnp.ones(3),), ("relu",)), "layer 0: weight of shape"),
         (
@@ -60,14 +66,14 @@ def test_any_leading_shape_and_compiled_equal_rows_one_by_one():
         ),
     ],
 )
-def test_layers_that_do_not_fit_are_refused(build, message):
+def test_layers_that_do_not_fit_are_refused(build: Callable[[], MLP], message: str) -> None:
     with pytest.raises(InputError) as caught:
         build()
     assert message in str(caught.value)
 
 
 @pytest.mark.parametrize("shape", [(3,), (2, 5, 7), (1, 1), (3, 20_000), (0, 4)])
-def test_weights_are_those_of_the_generator(shape):
+def test_weights_are_those_of_the_generator(shape: tuple[int, ...]) -> None:
     """To the bit, drawn in whichever length, compiled or not."""
     key = jax.random.key(4)
     expected = jax.random.uniform(key, shape, minval=-0.3, maxval=0.3)

@@ -1,40 +1,21 @@
-import math
+"""Signatures: the spaces between which a policy acts."""
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
+from typing import Any
+
+import gymnasium
 import numpy as np
 import pytest
 from gymnasium.spaces import Box, Discrete, MultiDiscrete
 
-from nacre.costs import groups
 from nacre.errors import InputError
 from nacre.policies import (
-    MLP,
-    Categorical,
-    Deterministic,
-    Gaussian,
-    MLPPolicy,
-    Scaling,
     Signature,
-    SquashedGaussian,
-    TabularPolicy,
 )
-from nacre.policies.heads import default_head
 from nacre.policies.policy import describe_space
+from tests.support.policies import CHOICE, CONTROL, FREE, TABLE, vectors
 
 
-def vectors(size, limit=np.inf):
-    return Box(-np.full(size, limit, np.float32), np.full(size, limit, np.float32))
-
-
-CONTROL = Signature(vectors(3), vectors(2, 0.5))
-CHOICE = Signature(vectors(3), Discrete(4))
-FREE = Signature(vectors(3), vectors(2))
-TABLE = Signature(Discrete(5), Discrete(2))
-
-
-def test_signatures_compare_and_hash_by_content():
+def test_signatures_compare_and_hash_by_content() -> None:
     again = Signature(vectors(3), vectors(2, 0.5))
     assert again == CONTROL
     assert hash(again) == hash(CONTROL)
@@ -45,7 +26,7 @@ def test_signatures_compare_and_hash_by_content():
     assert Signature(double, vectors(2, 0.5)) == CONTROL
 
 
-def test_signature_sizes():
+def test_signature_sizes() -> None:
     assert (CONTROL.observation_size, CONTROL.action_size, CONTROL.discrete_actions) == (
         3,
         2,
@@ -63,243 +44,17 @@ def test_signature_sizes():
         (MultiDiscrete([2, 2]), "action_space: MultiDiscrete"),
     ],
 )
-def test_spaces_that_policies_cannot_have_are_refused(space, message):
+def test_spaces_that_policies_cannot_have_are_refused(
+    space: gymnasium.Space[Any], message: str
+) -> None:
     with pytest.raises(InputError) as caught:
         Signature(vectors(3), space)
     assert message in str(caught.value)
 
 
-def test_default_heads():
-    assert default_head(CONTROL) == "squashed_gaussian"
-    assert default_head(FREE) == "gaussian"
-    assert default_head(CHOICE) == "categorical"
-    flat = Box(np.array([0.0, -1.0], np.float32), np.array([0.0, 1.0], np.float32))
-    assert default_head(Signature(vectors(3), flat)) == "gaussian"
-
-
-def test_spaces_are_described_on_one_line():
+def test_spaces_are_described_on_one_line() -> None:
     low = -np.arange(1, 41, dtype=np.float32)
     text = describe_space(Box(low, -low))
     assert "\n" not in text
     assert len(text) == 100
     assert describe_space(Discrete(3)) == "Discrete(3)"
-
-
-@pytest.mark.parametrize(
-    ("signature", "head", "kind"),
-    [
-        (CONTROL, None, SquashedGaussian),
-        (FREE, None, Gaussian),
-        (CHOICE, None, Categorical),
-        (TABLE, None, Categorical),
-        (CONTROL, "deterministic", Deterministic),
-    ],
-)
-def test_heads_make_distributions_of_the_right_kind_and_shape(signature, head, kind):
-    policy = MLPPolicy.init(jax.random.key(0), signature, head=head, hidden=(8,))
-    discrete = isinstance(signature.observation_space, Discrete)
-    observations = jnp.arange(4) if discrete else jnp.ones((4, 3))
-    distribution = policy(observations)
-    assert type(distribution) is kind
-    assert distribution.batch_shape == (4,)
-    assert policy.action_space is signature.action_space
-    sample = distribution.sample(jax.random.key(1))
-    assert sample.shape == ((4,) if signature.discrete_actions else (4, 2))
-
-
-def test_a_gaussian_head_by_hand():
-    weight = jnp.array([[1.0, 2.0], [0.0, 30.0]])
-    network = MLP((weight,), (jnp.array([0.5, -1.0]),), ("identity",))
-    signature = Signature(vectors(2), vectors(1))
-    policy = MLPPolicy(network, None, signature, "gaussian")
-    distribution = policy(jnp.array([[1.0, 0.0], [0.0, 1.0], [0.0, -1.0]]))
-    np.testing.assert_allclose(distribution.location[:, 0], [1.5, 0.5, 0.5])
-    # 2·1 - 1, then 30 - 1 and -30 - 1 clipped to [-20, 2].
-    np.testing.assert_allclose(distribution.log_std[:, 0], [1.0, 2.0, -20.0])
-
-
-def test_a_deterministic_head_stays_in_the_action_box():
-    network = MLP((jnp.eye(3, 2) * 3,), (jnp.zeros(2),), ("identity",))
-    policy = MLPPolicy(network, None, CONTROL, "deterministic")
-    np.testing.assert_allclose(
-        policy(jnp.array([[1.0, -1.0, 0.0], [0.1, 0.0, 0.0]])).action, [[0.5, -0.5], [0.3, 0.0]]
-    )
-
-
-def test_discrete_observations_are_rows_of_the_first_layer():
-    policy = MLPPolicy.init(jax.random.key(0), TABLE, hidden=())
-    expected = policy.network.weights[0] + policy.network.biases[0]
-    np.testing.assert_allclose(policy(jnp.arange(5)).logits, expected, rtol=1e-6)
-
-
-def test_scaling_standardises_a_log_and_spares_constant_columns():
-    rng = np.random.default_rng(0)
-    rows = rng.normal(size=(1000, 4)) * [2.0, 1e-8, 0.0, 0.0] + [5.0, 0.0, 7.0, 0.1]
-    scaling = Scaling.fit(rows)
-    scaled = np.asarray(scaling(jnp.asarray(rows)))
-    np.testing.assert_allclose(scaled[:, :2].mean(axis=0), 0, atol=1e-5)
-    np.testing.assert_allclose(scaled[:, :2].std(axis=0), 1, rtol=1e-5)
-    np.testing.assert_allclose(scaled[:, 2:], 0, atol=1e-6)
-    same = Scaling.identity(4)(jnp.asarray(rows))
-    np.testing.assert_allclose(same, rows, rtol=1e-6)
-
-
-@pytest.mark.parametrize("rows", [np.zeros((0, 3)), np.zeros(3), np.array([[1.0, np.nan]])])
-def test_scaling_refuses_what_it_cannot_scale(rows):
-    with pytest.raises(InputError, match="cannot be scaled"):
-        Scaling.fit(rows)
-
-
-def test_scaling_is_applied_before_the_first_layer_and_never_trained():
-    scaling = Scaling(jnp.array([1.0, 2.0, 3.0]), jnp.array([2.0, 4.0, 8.0]))
-    plain = MLPPolicy.init(jax.random.key(0), CHOICE, hidden=(8,))
-    scaled = MLPPolicy.init(jax.random.key(0), CHOICE, hidden=(8,), scaling=scaling)
-    x = jnp.array([[3.0, -2.0, 11.0]])
-    np.testing.assert_allclose(
-        scaled(x).logits, plain(jnp.array([[1.0, -1.0, 1.0]])).logits, rtol=1e-6
-    )
-    gradient = eqx.filter_grad(lambda policy: jnp.sum(policy(x).logits))(scaled)
-    assert not np.any(gradient.scaling.shift)
-    assert not np.any(gradient.scaling.scale)
-    assert np.any(gradient.network.weights[0])
-
-
-def network(*sizes):
-    return MLP.init(jax.random.key(0), sizes)
-
-
-@pytest.mark.parametrize(
-    ("build", "messages"),
-    [
-        (lambda: MLPPolicy(network(3, 2), None, CONTROL, "categorical"), ["does not fit action"]),
-        (lambda: MLPPolicy(network(3, 4), None, CHOICE, "deterministic"), ["use 'categorical'"]),
-        (lambda: MLPPolicy(network(3, 4), None, CONTROL, "soft"), ["unknown head 'soft'; known:"]),
-        (
-            lambda: MLPPolicy(network(2, 3), None, CONTROL, "gaussian"),
-            ["last layer has 3 outputs", "needs 4", "first layer has 2 inputs"],
-        ),
-        (
-            lambda: MLPPolicy(network(3, 4), None, FREE, "squashed_gaussian"),
-            ["finite action bounds", "or use head 'gaussian'"],
-        ),
-        (
-            lambda: MLPPolicy(
-                network(3, 2), None, Signature(vectors(3), vectors(1, 0.0)), "squashed_gaussian"
-            ),
-            ["lower ones below upper ones"],
-        ),
-        (
-            lambda: MLPPolicy(network(3, 4), None, FREE, "gaussian", (2.0, -20.0)),
-            ["log_std_bounds (2.0, -20.0)"],
-        ),
-        (
-            lambda: MLPPolicy(network(3, 4), None, FREE, "gaussian", (math.nan, 2.0)),
-            ["log_std_bounds (nan, 2.0)"],
-        ),
-        (
-            lambda: MLPPolicy(network(3, 4), Scaling.identity(2), CHOICE, "categorical"),
-            ["needs 3 shifts"],
-        ),
-        (
-            lambda: MLPPolicy(
-                network(3, 4), Scaling(jnp.zeros(3), jnp.zeros(3)), CHOICE, "categorical"
-            ),
-            ["as many positive scales"],
-        ),
-        (
-            lambda: MLPPolicy(network(5, 2), Scaling.identity(5), TABLE, "categorical"),
-            ["discrete observations are not scaled"],
-        ),
-    ],
-)
-def test_parts_that_do_not_fit_are_refused(build, messages):
-    with pytest.raises(InputError) as caught:
-        build().check()
-    for message in messages:
-        assert message in str(caught.value)
-    assert all("\n" not in problem for problem in caught.value.problems)
-
-
-def test_tables():
-    table = np.array([[0.25, 0.75], [1.0, 0.0]])
-    policy = TabularPolicy.from_probabilities(table)
-    np.testing.assert_allclose(policy.table, table, rtol=1e-6)
-    np.testing.assert_allclose(
-        policy(jnp.array([1, 0, 1])).probabilities, table[[1, 0, 1]], rtol=1e-6
-    )
-    assert policy.signature == Signature(Discrete(2), Discrete(2))
-    with jax.enable_x64(True):
-        exact = TabularPolicy.from_probabilities([[0.1, 0.9]])
-        np.testing.assert_allclose(exact.table, [[0.1, 0.9]], rtol=1e-15)
-
-
-@pytest.mark.parametrize(
-    "table",
-    [[0.5, 0.5], [[0.5, 0.4]], [[-0.1, 1.1]], [[np.nan, 1.0]], np.zeros((0, 2)), np.zeros((2, 0))],
-)
-def test_tables_that_are_no_probabilities_are_refused(table):
-    with pytest.raises(InputError, match="is not a matrix of probabilities"):
-        TabularPolicy.from_probabilities(table)
-
-
-def test_a_second_equal_policy_does_not_compile_again():
-    traces = []
-
-    @eqx.filter_jit
-    def masses(policy, observations):
-        traces.append(policy.head)
-        return policy(observations).mass(groups.sign(0))
-
-    x = jnp.ones((4, 3))
-
-    def build(key, limit):
-        signature = Signature(vectors(3), vectors(2, limit))
-        return MLPPolicy.init(jax.random.key(key), signature, hidden=(8,))
-
-    first, second = masses(build(0, 0.5), x), masses(build(1, 0.5), x)
-    assert len(traces) == 1
-    assert not np.allclose(first, second)
-    masses(build(0, 0.7), x)
-    assert len(traces) == 2
-
-
-def share(policy, x):
-    return policy(x).mass(groups.sign(0))[..., 0]
-
-
-def test_compilation_and_batches_go_through_a_policy():
-    policy = MLPPolicy.init(jax.random.key(0), CONTROL, hidden=(8,))
-    x = jax.random.normal(jax.random.key(1), (6, 3))
-    compiled = eqx.filter_jit(share)
-    together = share(policy, x)
-    np.testing.assert_allclose(compiled(policy, x), together, rtol=1e-5)
-    np.testing.assert_allclose([compiled(policy, row) for row in x], together, rtol=1e-5)
-    mapped = jax.jit(jax.vmap(lambda row: share(policy, row)))
-    np.testing.assert_allclose(mapped(x), together, rtol=1e-5)
-
-
-def test_policies_made_in_a_batch_are_a_batch_of_policies():
-    keys = jax.random.split(jax.random.key(0), 3)
-    members = eqx.filter_vmap(lambda key: MLPPolicy.init(key, CONTROL, hidden=(8,)))(keys)
-    x = jax.random.normal(jax.random.key(1), (6, 3))
-    shares = eqx.filter_jit(eqx.filter_vmap(share, in_axes=(eqx.if_array(0), None)))(members, x)
-    last = MLPPolicy.init(keys[2], CONTROL, hidden=(8,))
-    np.testing.assert_allclose(shares[2], share(last, x), rtol=1e-5)
-
-
-def test_gradients_go_through_a_policy():
-    with jax.enable_x64(True):
-        policy = MLPPolicy.init(jax.random.key(0), CONTROL, hidden=(8,))
-        x = jax.random.normal(jax.random.key(1), (6, 3))
-
-        def first_layer(policy):
-            return policy.network.weights[0]
-
-        @jax.jit
-        def total(step):
-            weight = first_layer(policy).at[1, 2].add(step)
-            return jnp.sum(share(eqx.tree_at(first_layer, policy, weight), x))
-
-        gradient = eqx.filter_jit(eqx.filter_grad(lambda p: jnp.sum(share(p, x))))(policy)
-        difference = (total(1e-6) - total(-1e-6)) / 2e-6
-        assert float(first_layer(gradient)[1, 2]) == pytest.approx(float(difference), rel=1e-6)

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from nacre.errors import InputError
-from nacre.policies.policy import MLPPolicy, Signature
+from nacre.policies.network_policy import MLPPolicy
+from nacre.policies.policy import Signature
 from nacre.simulators.registry import World
 from nacre.simulators.rollouts import draw_actions, run_episodes, run_steps, uniform_actions
 from tests.support.simulators import COUNTER, Counter, choose_step, small_policy

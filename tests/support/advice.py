@@ -23,7 +23,7 @@ VERDICTS = ("switch", "keep", "undecided")
 
 def suggest_quick(log: Log, discount: float = 0.99) -> AdviceConfig:
     """One learned candidate, three small critics, a handful of updates."""
-    config = AdviceConfig(behaviour_weights=(), calm_factors=(0.3,))
+    config = AdviceConfig(kl_weights=(), calm_factors=(0.3,))
     small = dataclasses.replace(
         config.learner.critics, hidden=(8,), n_critics=2, batch_size=16, layer_norm=False
     )

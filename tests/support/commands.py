@@ -13,7 +13,7 @@ from nacre.experiments.tables import Row
 
 def few_updates(*_: Any) -> AdviceConfig:
     """The old policy with less noise as the only candidate, three critics, whatever the log."""
-    config = AdviceConfig(behaviour_weights=(), calm_factors=(0.3,))
+    config = AdviceConfig(kl_weights=(), calm_factors=(0.3,))
     small = dataclasses.replace(config.learner.critics, hidden=(8,), n_critics=2, batch_size=16)
     few = {"epochs": 1, "steps_per_epoch": 4, "prefit_steps": 4}
     learner = dataclasses.replace(config.learner, critics=small, n_cost_states=8, **few)

@@ -132,7 +132,7 @@ STRINGS = [
 
 
 def poison(document: dict[str, Any], texts: Sequence[str]) -> None:
-    """Put strings, one after the other, where a decision holds text from outside."""
+    """Put strings, one after the other, where a decision of format 2 holds text from outside."""
     supply = itertools.cycle(texts)
     for entry in document["candidates"]:
         entry["name"] = next(supply)
@@ -140,11 +140,22 @@ def poison(document: dict[str, Any], texts: Sequence[str]) -> None:
         entry["notes"] = [next(supply), next(supply)]
         entry["cost"]["groups"] = [next(supply) for _ in entry["cost"]["groups"]]
         entry["value"]["method"] = next(supply)
+        entry["overlap"] |= {"note": next(supply), next(supply): next(supply)}
+        entry["overlap"]["missing"] = [{"state": next(supply), "action": [next(supply)]}]
+        for estimate in entry["estimates"]:
+            estimate |= {"estimator": next(supply), "reason": next(supply)}
+            estimate["diagnostics"] = {next(supply): 1.0}
     document["chosen"] = document["candidates"][1]["name"]
-    document["reason"] = next(supply)
+    for name in ("reason", "remedy", "forbidden", "command"):
+        document[name] = next(supply)
+    document["basis"] = [next(supply)]
     document["notes"] = [next(supply)]
-    document["behaviour"]["text"] = next(supply)
-    for name in ("old_value", "new_value", "fitted_old_value"):
+    document["log_checks"] |= {
+        next(supply): next(supply),
+        "more": {next(supply): next(supply)},
+        "problems": [next(supply)],
+    }
+    for name in ("old_value", "new_value"):
         document[name]["method"] = next(supply)
     document["log"][next(supply)] = next(supply)
     document["log"]["file"] = next(supply)
@@ -152,5 +163,12 @@ def poison(document: dict[str, Any], texts: Sequence[str]) -> None:
     document["cost_model"]["world"] = next(supply)
     document["versions"][next(supply)] = next(supply)
     document["config"]["rule"] = next(supply)
-    document["command"] = next(supply)
     document["world"] = {next(supply): [next(supply), {next(supply): next(supply)}]}
+    document["starts"] = [
+        {
+            "state": [next(supply)],
+            "verdict": "undecided",
+            "probability": 0.5,
+            "net_gain": {"mean": 1.0, "low": None, "high": None},
+        }
+    ]

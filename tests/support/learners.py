@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
 
+import equinox as eqx
 import gymnasium
 import jax
 import jax.numpy as jnp
@@ -13,14 +15,19 @@ import numpy as np
 
 from nacre.costs import SwitchingCost, TransportCost, groups
 from nacre.learners import ActorConfig, LearnerConfig
-from nacre.learners.net_actor_critic.objective import SwitchingProblem
+from nacre.learners.net_actor_critic.problem import SwitchingProblem
 from nacre.learners.net_actor_critic.step import State, init_state
 from nacre.logs import Log
-from nacre.policies.policy import MLPPolicy, Policy, Signature, TabularPolicy
+from nacre.policies.network_policy import MLPPolicy
+from nacre.policies.policy import Policy, Signature
+from nacre.policies.tabular import TabularPolicy
 from nacre.simulators import FiniteWorld, random_policy, random_world
 from nacre.training.backup import CriticConfig
+from nacre.training.critics import Critics
 from nacre.training.fitted_evaluation import EvaluationConfig
 from nacre.training.transitions import Transitions
+
+Tree = TypeVar("Tree")
 
 DISCOUNT = 0.8
 CRITICS = CriticConfig(hidden=(), learning_rate=0.02, polyak=0.9, batch_size=64)
@@ -110,11 +117,74 @@ def set_up(
     old_policy: Policy,
     cost: SwitchingCost,
     policy: Policy | None = None,
-) -> tuple[SwitchingProblem, State]:
-    """The problem at the log's first state, and a state with fresh critics."""
+) -> tuple[Transitions, SwitchingProblem, State]:
+    """The log, the problem at its first state, and a state with fresh critics."""
     transitions = Transitions.from_log(
         log, discount=config.discount, discounted_states=config.actor.discounted_states
     )
-    problem = SwitchingProblem(transitions, old_policy, jnp.asarray(log.starts[:1]), cost)
+    length = transitions.discounted_length
+    problem = SwitchingProblem.of(config, old_policy, log.starts[:1], cost, length)
     critics = config.critics.init(jax.random.key(1), old_policy.signature)
-    return problem, init_state(config, policy or old_policy, critics, jax.random.key(2))
+    return (
+        transitions,
+        problem,
+        init_state(config, policy or old_policy, critics, jax.random.key(2)),
+    )
+
+
+def set_up_away(
+    kind: str, config: LearnerConfig, *, weight: float = 0.5
+) -> tuple[Transitions, SwitchingProblem, State]:
+    """A problem of discrete or vector actions whose learning starts away from the old policy."""
+    if kind == "discrete":
+        finite = make_finite(3)
+        return set_up(config, finite.log, finite.policy, singletons(weight), move(finite.policy))
+    log, policy = make_vectors(3)
+    return set_up(config, log, policy, by_sign(weight), move(policy))
+
+
+# Arrays are changed by NumPy where it can be done: every operation of JAX outside a compiled
+# function is compiled on its own.
+def change(tree: Tree, into: Callable[[np.ndarray], np.ndarray]) -> Tree:
+    """A tree with other floating-point arrays."""
+    changed: Tree = jax.tree.map(
+        lambda leaf: jnp.asarray(into(np.asarray(leaf))) if eqx.is_inexact_array(leaf) else leaf,
+        tree,
+    )
+    return changed
+
+
+def move(policy: Policy, size: float = 0.3) -> Policy:
+    """Another policy of the same form."""
+    rng = np.random.default_rng(11)
+    return change(
+        policy, lambda leaf: leaf + (size * rng.normal(size=leaf.shape)).astype(leaf.dtype)
+    )
+
+
+def in_double(tree: Tree) -> Tree:
+    """The same numbers in float64."""
+    return change(tree, lambda leaf: leaf.astype(np.float64))
+
+
+def leaves_of(tree: object) -> list[np.ndarray]:
+    """All arrays of a tree."""
+    return [np.asarray(leaf) for leaf in jax.tree.leaves(eqx.filter(tree, eqx.is_array))]
+
+
+def same_bits(mine: object, theirs: object) -> bool:
+    """Whether all arrays of two trees are equal to the bit."""
+    return all(map(np.array_equal, leaves_of(mine), leaves_of(theirs)))
+
+
+def shift_critics(critics: Critics, amount: jax.Array | float) -> Critics:
+    """Critics that say this much less everywhere."""
+    lower = jnp.asarray(np.asarray(critics.biases[-1]) - np.asarray(amount))
+    return eqx.tree_at(lambda c: c.biases[-1], critics, lower)
+
+
+def silence(state: State, config: LearnerConfig) -> State:
+    """The state with critics that say zero everywhere."""
+    critics = change(state.critics.online, np.zeros_like)
+    critics = eqx.tree_at(lambda c: c.spread, critics, state.critics.online.spread)
+    return init_state(config, state.policy, critics, jax.random.key(0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from gymnasium.spaces import Box, Discrete
 from hypothesis import strategies as st
+from numpy.typing import ArrayLike, NDArray
 
 from nacre.logs import Log
 
@@ -29,6 +31,7 @@ def make_log(
     generator = np.random.default_rng(seed)
     n = sum(lengths)
     offsets = np.append(0, np.cumsum(lengths))
+    path: list[NDArray[Any]]
     if discrete_observations:
         path = [generator.integers(5, size=length + 1) for length in lengths]
     else:
@@ -40,7 +43,7 @@ def make_log(
     actions = (
         generator.integers(3, size=n) if discrete_actions else generator.uniform(-1, 1, (n, 2))
     )
-    columns = {
+    columns: dict[str, NDArray[Any]] = {
         "mean": generator.normal(size=(n, 3)).astype(np.float32),
         "chance": generator.uniform(size=n),
         "count": generator.integers(-4, 4, size=n).astype(np.int16),
@@ -121,7 +124,14 @@ def write_parquet(path: Path, **changes: Any) -> Path:
 
 
 def write_npz(path: Path, **changes: Any) -> Path:
-    np.savez(path, **{name: np.asarray(v) for name, v in plain_columns(**changes).items()})
+    return save_npz(path, plain_columns(**changes))
+
+
+def save_npz(path: Path, columns: Mapping[str, ArrayLike]) -> Path:
+    """Write columns of whatever names as an archive."""
+    # The names could be those of options, says the type of savez.
+    arrays: dict[str, Any] = {name: np.asarray(values) for name, values in columns.items()}
+    np.savez(path, **arrays)
     return path
 
 

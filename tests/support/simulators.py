@@ -8,7 +8,8 @@ import gymnasium
 import jax
 import numpy as np
 
-from nacre.policies.policy import MLPPolicy, Signature
+from nacre.policies.network_policy import MLPPolicy
+from nacre.policies.policy import Signature
 from nacre.simulators.registry import World
 
 COUNTER = Signature(

@@ -23,11 +23,11 @@ from nacre.tracking import Tracker, combine_reporters, open_tracking, tensorboar
 from nacre.tracking.entries import clean_name, flatten, read_decision
 from nacre.tracking.mlflow_run import LONGEST_PARAMETER, check_store, shorten
 from nacre.tracking.tracker import FILES
-from nacre.training.progress import Tick
+from nacre.training.progress import ProgressEvent
 from tests.advice.test_result import assess, make_advice
 
 TICKS = [
-    Tick("learning learned-0.03", epoch, 3, 100, loss, estimate)
+    ProgressEvent("learning learned-0.03", epoch, 3, 100, loss, estimate)
     for epoch, (loss, estimate) in enumerate([(4.0, 1.0), (2.0, float("nan")), (1.0, 3.0)])
 ]
 
@@ -44,12 +44,14 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 def run(tmp_path: Path) -> Callable[..., Path]:
     """Tracks a run of a few epochs; returns where."""
 
-    def track(advice: Advice | None = None, ticks: list[Tick] = TICKS, **wanted: Any) -> Path:
+    def track(
+        advice: Advice | None = None, ticks: list[ProgressEvent] = TICKS, **wanted: Any
+    ) -> Path:
         advice = make_advice() if advice is None else advice
         places = {"tensorboard": tmp_path / "board", "mlflow": str(tmp_path / "store")}
         with open_tracking(**(wanted or places)) as tracker:
-            for tick in ticks:
-                tracker.reporter(tick)
+            for event in ticks:
+                tracker.reporter(event)
             tracker.finish(advice, advice.save(tmp_path / "advice"))
         return tmp_path
 
@@ -212,9 +214,9 @@ def test_a_place_that_fails_is_left_and_the_run_goes_on(tmp_path: Path) -> None:
 
 
 def test_reporters_are_told_in_order() -> None:
-    heard: list[tuple[str, Tick]] = []
+    heard: list[tuple[str, ProgressEvent]] = []
     both = combine_reporters(
-        lambda tick: heard.append(("first", tick)), lambda tick: heard.append(("second", tick))
+        lambda event: heard.append(("first", event)), lambda event: heard.append(("second", event))
     )
     both(TICKS[0])
     assert heard == [("first", TICKS[0]), ("second", TICKS[0])]
@@ -255,7 +257,7 @@ def test_names_that_differ_stay_different() -> None:
 
 
 def test_hostile_stages_and_candidates_stay_inside(run: Callable[..., Path]) -> None:
-    ticks = [Tick(f"judging {name}", 0, 1, 1, 1.0, 2.0) for name in HOSTILE]
+    ticks = [ProgressEvent(f"judging {name}", 0, 1, 1, 1.0, 2.0) for name in HOSTILE]
     chosen = assess()
     named = dataclasses.replace(chosen.candidate, name="../../../escape", origin="$(touch x)")
     advice = make_advice("switch", dataclasses.replace(chosen, candidate=named))

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 from nacre.policies.distributions import Categorical, Deterministic, Gaussian
-from nacre.policies.policy import MLPPolicy, Scaling, Signature
+from nacre.policies.network_policy import MLPPolicy
+from nacre.policies.networks import Scaling
+from nacre.policies.policy import Signature
 from nacre.training.critics import LAYER_NORM_EPSILON, Critics, combine_members
 
 ROWS, ACTIONS = 7, 3
@@ -120,7 +122,7 @@ def test_an_ensemble_is_its_members_one_by_one(kind, hidden, layer_norm, scaled)
     assert members.std(axis=0).min() > 0
 
 
-def test_fresh_members_are_uniform_within_the_inputs_root():
+def test_fresh_members_are_uniform_within_the_inputs_root() -> None:
     """Weights and biases fill ±1/√inputs; normalisations start as the identity."""
     critics = Critics.init(
         jax.random.key(0), SIGNATURES["vectors"], n_critics=20, hidden=(32,), layer_norm=True
@@ -183,7 +185,7 @@ def test_expectation_over_vectors_is_the_mean_over_the_same_actions(kind, combin
     assert found.shape == ((3, 4) if combine is None else (4,))
 
 
-def test_minimum_of_members_is_taken_action_by_action():
+def test_minimum_of_members_is_taken_action_by_action() -> None:
     """E min Q ≤ min E Q, strictly where the members' order depends on the action."""
     critics = make_critics(SIGNATURES["discrete"])
     states = jnp.arange(5)
@@ -196,7 +198,7 @@ def test_minimum_of_members_is_taken_action_by_action():
     assert np.any(inside < outside - 1e-3)
 
 
-def test_combining_by_hand():
+def test_combining_by_hand() -> None:
     values = jnp.array([[1.0, 8.0], [2.0, 6.0], [6.0, 1.0]])
     np.testing.assert_array_equal(combine_members(values, None), values)
     np.testing.assert_array_equal(combine_members(values, "min"), [1, 1])
@@ -210,7 +212,7 @@ def test_combining_by_hand():
     np.testing.assert_array_equal(told(values, jnp.asarray(False)), values)
 
 
-def test_gradient_through_probabilities():
+def test_gradient_through_probabilities() -> None:
     """∂/∂logits of Σ π Q is π (Q - V), to 1e-5."""
     critics = make_critics(SIGNATURES["discrete"], scaled=True)
     states, logits = jnp.arange(5), as_single(np.random.default_rng(0).normal(size=(5, ACTIONS)))
@@ -227,7 +229,7 @@ def test_gradient_through_probabilities():
     )
 
 
-def test_gradient_through_actions():
+def test_gradient_through_actions() -> None:
     """Linear critics: ∂/∂location of the mean is spread times the weights of the actions."""
     critics = make_critics(SIGNATURES["vectors"], (), scaled=True)
     observations, location = sample_rows(SIGNATURES["vectors"])
@@ -264,7 +266,7 @@ def test_gradient_reaches_every_layer_of_the_policy(kind):
         assert np.abs(leaf).max() > 0
 
 
-def test_no_gradient_into_scalings():
+def test_no_gradient_into_scalings() -> None:
     """Shift, spread and the observations' scaling are constants; the networks are not."""
     critics = make_critics(SIGNATURES["vectors"], layer_norm=True, scaled=True)
     observations, actions = sample_rows(SIGNATURES["vectors"])
@@ -279,7 +281,7 @@ def test_no_gradient_into_scalings():
         assert np.abs(learned).max() > 0
 
 
-def test_a_policy_without_chance_needs_no_noise():
+def test_a_policy_without_chance_needs_no_noise() -> None:
     critics = make_critics(SIGNATURES["vectors"])
     observations, actions = sample_rows(SIGNATURES["vectors"])
     distribution, noise = Deterministic(actions), jnp.zeros((1, ROWS, 0))

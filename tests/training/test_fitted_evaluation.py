@@ -16,53 +16,28 @@ import pytest
 import nacre.training.fitted_evaluation as module
 from nacre.errors import InputError
 from nacre.estimators.exact import start_value, value_range, values
-from nacre.logs import Log
-from nacre.policies.policy import MLPPolicy, Signature, TabularPolicy
+from nacre.policies.network_policy import MLPPolicy
+from nacre.policies.policy import Signature
+from nacre.policies.tabular import TabularPolicy
 from nacre.simulators import (
     LinearPolicy,
     double_integrator,
     random_policy,
-    random_world,
     two_state_policies,
     two_state_world,
 )
-from nacre.training.backup import CriticConfig, CriticState, critic_loss
-from nacre.training.evaluation_epochs import open_epochs
+from nacre.training.backup import CriticConfig, critic_loss
 from nacre.training.fitted_evaluation import (
     EvaluationConfig,
     as_rows,
     check_spaces,
-    draw_resampling,
     evaluate_policy,
     has_settled,
     init_critics,
-    largest_believable,
-    prefit,
     read_values,
-    run_evaluation_epoch,
 )
 from nacre.training.transitions import Transitions
-
-TABLES = CriticConfig(
-    n_critics=2,
-    hidden=(),
-    scale_returns=True,
-    learning_rate=0.01,
-    polyak=0.9,
-    backup="own",
-    batch_size=512,
-)
-FINITE = EvaluationConfig(
-    TABLES, epochs=10, steps_per_epoch=300, prefit_steps=500, combine="mean", averaged=True
-)
-
-
-@functools.cache
-def sample_finite(seed, terminating=False):
-    """A world, the table of its old policy, and its log of 20,000 transitions."""
-    world = random_world(seed, 8, 3, terminating=terminating)
-    old = random_policy(seed, world)
-    return world, old, world.sample_log(old, 20_000, seed=1, horizon=100)
+from tests.support.training import FINITE, SMALL, TABLES, make_steady_log, sample_finite, sign
 
 
 def evaluate(table, log, world, config=FINITE, start=0, **options):
@@ -93,7 +68,7 @@ def test_finite_worlds(seed, terminating):
         assert np.abs(found.per_critic - found.value).max() < allowed
 
 
-def test_two_state_world_as_in_the_paper():
+def test_two_state_world_as_in_the_paper() -> None:
     """Minimum in the backup and at the start, online networks read; within 2 % of the range 100."""
     world, policies = two_state_world(), two_state_policies()
     log = world.sample_log(policies["old"], 20_000, seed=0, horizon=200)
@@ -121,7 +96,7 @@ def as_policy(world, linear):
     )
 
 
-def test_linear_quadratic_world():
+def test_linear_quadratic_world() -> None:
     """A small network; old policy and one near the optimum within 3 % of the closed form.
 
     Over seeds the error of the second one varies by about 1.5 %.
@@ -151,7 +126,7 @@ def test_linear_quadratic_world():
     assert found["new"] > 0.5 * found["old"]
 
 
-def test_rewards_in_other_units_are_the_same_question():
+def test_rewards_in_other_units_are_the_same_question() -> None:
     """A thousandfold reward is a thousandfold value, to 1 %: scaled critics see no difference."""
     world, old, log = sample_finite(0)
     larger = dataclasses.replace(log, rewards=1000 * log.rewards)
@@ -162,7 +137,7 @@ def test_rewards_in_other_units_are_the_same_question():
 # What an evaluation says
 
 
-def test_shapes_and_reports():
+def test_shapes_and_reports() -> None:
     found, reports = evaluate_old()
     assert found.curve.shape == found.losses.shape == (10,)
     assert found.member_curves.shape == (10, 2)
@@ -179,7 +154,7 @@ def test_shapes_and_reports():
     assert repr(found) == f"Evaluation(value={found.value:.6g}, settled, all epochs done)"
 
 
-def test_same_seed_same_bits():
+def test_same_seed_same_bits() -> None:
     world, old, log = sample_finite(0)
     first, again = evaluate_old()[0], evaluate(old.copy(), log, world)
     np.testing.assert_array_equal(first.member_curves, again.member_curves)
@@ -192,7 +167,7 @@ def test_same_seed_same_bits():
     assert other.value != first.value
 
 
-def test_a_policy_can_be_asked_once():
+def test_a_policy_can_be_asked_once() -> None:
     """The same values as when it is asked at every step, to 1e-4."""
     _, old, log = sample_finite(0)
     policy, start = TabularPolicy.from_probabilities(old), log.starts[:1]
@@ -206,7 +181,7 @@ def test_a_policy_can_be_asked_once():
     np.testing.assert_allclose(values[1], values[0], rtol=1e-4)
 
 
-def test_paired_differences_carry_less_noise():
+def test_paired_differences_carry_less_noise() -> None:
     """Old against slightly changed: over seeds the difference varies less than the values do.
 
     Read after the third epoch of ten; standard deviations of three, at most half.
@@ -219,7 +194,7 @@ def test_paired_differences_carry_less_noise():
     assert np.std(pairs[:, 1] - pairs[:, 0]) < 0.5 * np.std(pairs[:, 0])
 
 
-def test_several_starts_are_averaged():
+def test_several_starts_are_averaged() -> None:
     """The mean over start states of what each would get alone; to 1e-5."""
     world, old, _ = sample_finite(0)
     policy, critics = TabularPolicy.from_probabilities(old), evaluate_old()[0].critics
@@ -232,7 +207,7 @@ def test_several_starts_are_averaged():
     assert abs(float(together[0]) - exact) < 0.02 * np.ptp(value_range(world))
 
 
-def test_minimum_is_below_every_member_and_the_mean():
+def test_minimum_is_below_every_member_and_the_mean() -> None:
     """On critics that disagree; a quantile lies between."""
     _, old, _ = sample_finite(0)
     policy, critics = TabularPolicy.from_probabilities(old), evaluate_old()[0].critics
@@ -273,89 +248,13 @@ def test_settled(curve, settled):
     assert has_settled(curve, 0.02) is settled
 
 
-# Critics before the first epoch
-
-
-def test_prefit_is_a_regression_on_returns():
-    """The old policy's state-action values, before any bootstrapping; the targets follow."""
-    world, old, log = sample_finite(0)
-    state = CriticState.init(
-        TABLES,
-        init_critics(TABLES, jax.random.key(0), log, as_signature(world), world.discount),
-    )
-    transitions = Transitions.from_log(log)
-    fitted = prefit(TABLES, state, log, transitions, world.discount, jax.random.key(1), 500)
-    q = np.asarray(fitted.online(jnp.arange(8))).mean(axis=0)
-    error = (old * q).sum(axis=1) - values(world, old)
-    assert np.abs(error).mean() < 0.1 * np.ptp(values(world, old))
-    for online, target in zip(fitted.online.weights, fitted.target.weights, strict=True):
-        np.testing.assert_array_equal(online, target)
-    assert prefit(TABLES, state, log, transitions, 0.95, jax.random.key(1), 0) is state
-
-
-def as_signature(world):
-    return Signature(world.observation_space, world.action_space)
-
-
-def test_returns_scale_the_critics():
-    world, _, log = sample_finite(0)
-    critics = init_critics(TABLES, jax.random.key(0), log, as_signature(world), world.discount)
-    assert critics.scaling is None
-    assert abs(float(critics.shift) - values(world, sample_finite(0)[1]).mean()) < 2
-    assert 0.1 < float(critics.spread) < 20
-
-
-def test_returns_without_spread_keep_a_scale():
-    """One state that always pays 1: the value is 100 everywhere, the spread a thousandth of it."""
-    n = 50
-    log = Log.from_arrays(
-        observations=np.zeros(n, int),
-        actions=np.zeros(n, int),
-        rewards=np.ones(n),
-        terminated=np.zeros(n, bool),
-        truncated=np.arange(n) == n - 1,
-        next_observations=np.zeros(n, int),
-    )
-    signature = Signature(log.observation_space, log.action_space)
-    critics = init_critics(TABLES, jax.random.key(0), log, signature, 0.99)
-    np.testing.assert_allclose(critics.shift, 100.0, rtol=1e-4)
-    np.testing.assert_allclose(critics.spread, 0.1, rtol=1e-4)
-    silent = dataclasses.replace(log, rewards=np.zeros(n, np.float32))
-    critics = init_critics(TABLES, jax.random.key(0), silent, signature, 0.99)
-    assert (float(critics.shift), float(critics.spread)) == (0.0, np.float32(1e-6))
-
-
-def test_observations_scale_the_critics():
-    world = double_integrator()
-    log = world.sample_log(
-        LinearPolicy(np.array([[-0.5, -0.8]]), np.array([0.6])), 200, seed=0, horizon=50
-    )
-    config = CriticConfig(hidden=(), scale_observations=True)
-    critics = init_critics(config, jax.random.key(0), log, as_signature(world), 0.97)
-    encoded = np.asarray(critics.encode(jnp.asarray(log.observations)))
-    np.testing.assert_allclose(encoded.mean(axis=0), 0, atol=1e-5)
-    np.testing.assert_allclose(encoded.std(axis=0), 1, rtol=1e-4)
-    assert (float(critics.shift), float(critics.spread)) == (0.0, 1.0)
-
-
 # Resampled episodes
 
 FEW = dataclasses.replace(FINITE, epochs=2, steps_per_epoch=50, prefit_steps=50)
 BOOTSTRAP = dataclasses.replace(FEW, bootstrap=True)
 
 
-def test_every_member_draws_as_many_episodes_as_there_are():
-    drawn = draw_resampling(50, 40, seed=3)
-    assert drawn.shape == (50, 40)
-    np.testing.assert_array_equal(drawn.sum(axis=0), 50)
-    np.testing.assert_array_equal(drawn, np.round(drawn))
-    # An episode is left out with probability (1 - 1/50)^50 = 0.364: 2000 times, ± 4 deviations.
-    assert abs(np.mean(drawn == 0) - 0.364) < 4 * np.sqrt(0.364 * 0.636 / 2000)
-    np.testing.assert_array_equal(drawn, draw_resampling(50, 40, seed=3))
-    assert not np.array_equal(drawn, draw_resampling(50, 40, seed=4))
-
-
-def test_seeing_everything_once_is_no_resampling(monkeypatch):
+def test_seeing_everything_once_is_no_resampling(monkeypatch: pytest.MonkeyPatch) -> None:
     """Weights of one: the same bits as without."""
     world, old, log = sample_finite(0)
     plain = evaluate(old, log, world, FEW)
@@ -370,7 +269,7 @@ def test_seeing_everything_once_is_no_resampling(monkeypatch):
         np.testing.assert_array_equal(mine, theirs)
 
 
-def test_members_with_episodes_of_their_own_differ_by_about_as_much_as_logs_do():
+def test_members_with_episodes_of_their_own_differ_by_about_as_much_as_logs_do() -> None:
     """Spread of five members: larger than without, and about that of the values over logs."""
     world, old, log = sample_finite(0)
     few = log.select(np.arange(40))
@@ -386,10 +285,10 @@ def test_members_with_episodes_of_their_own_differ_by_about_as_much_as_logs_do()
     assert 0.2 < np.std(resampled, ddof=1) / np.std(others, ddof=1) < 5.0
 
 
-def test_a_member_is_not_moved_by_an_episode_that_it_does_not_see():
+def test_a_member_is_not_moved_by_an_episode_that_it_does_not_see() -> None:
     """Gradients are zero to the bit for it, and for it alone."""
     world, _, log = sample_finite(0)
-    critics = init_critics(TABLES, jax.random.key(0), log, as_signature(world), world.discount)
+    critics = init_critics(TABLES, jax.random.key(0), log, sign(log), world.discount)
     resampling = np.ones((log.n_episodes, 2))
     resampling[3, 0] = 0.0
     transitions = Transitions.from_log(log, resampling=resampling)
@@ -413,21 +312,7 @@ def test_a_member_is_not_moved_by_an_episode_that_it_does_not_see():
 
 # Broken runs
 
-SMALL = CriticConfig(n_critics=2, hidden=(), learning_rate=0.1, polyak=0.5, batch_size=8)
 CLIMBING = EvaluationConfig(SMALL, epochs=40, steps_per_epoch=5)
-
-
-def make_steady_log():
-    """One state that pays 1 a step: worth 10 at γ = 0.9."""
-    n = 40
-    return Log.from_arrays(
-        observations=np.zeros(n, int),
-        actions=np.zeros(n, int),
-        rewards=np.ones(n),
-        terminated=np.zeros(n, bool),
-        truncated=np.arange(n) % 10 == 9,
-        next_observations=np.zeros(n, int),
-    )
 
 
 def evaluate_steady(config):
@@ -435,7 +320,7 @@ def evaluate_steady(config):
     return evaluate_policy(policy, make_steady_log(), 0, config, discount=0.9)
 
 
-def test_the_last_good_epoch_is_kept(monkeypatch):
+def test_the_last_good_epoch_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """Values that climb towards 10 leave bounds put at 5: stopped there, the epoch before kept."""
     monkeypatch.setattr("nacre.training.preparation.LARGEST_BELIEVABLE", 0.5)
     found = evaluate_steady(CLIMBING)
@@ -478,81 +363,10 @@ def test_exploding_steps(learning_rate, steps, prefit_steps, reason):
     assert re.match(reason, found.reason)
 
 
-def test_nan_stops_the_epoch_at_once():
-    """At the first batch that draws the row whose reward is NaN, as replaying the keys says."""
-    log = make_steady_log()
-    transitions = Transitions.from_log(log)
-    poisoned = eqx.tree_at(
-        lambda t: t.rows.rewards, transitions, transitions.rows.rewards.at[7].set(jnp.nan)
-    )
-    policy = TabularPolicy.from_probabilities([[1.0]])
-    critics = init_critics(SMALL, jax.random.key(0), log, policy.signature, 0.9)
-
-    @jax.jit
-    @functools.partial(jax.vmap, in_axes=(None, 0))
-    def draws_it(key, step):
-        batch_key, _ = jax.random.split(jax.random.fold_in(key, step))
-        return jnp.isnan(poisoned.sample(batch_key, 8).rewards).any()
-
-    stopped = set()
-    for seed in range(12):
-        key = jax.random.key(seed)
-        _, info, count, ok = run_evaluation_epoch(
-            CLIMBING,
-            poisoned,
-            policy,
-            CriticState.init(SMALL, critics),
-            0.9,
-            jnp.asarray(1e3, float),
-            key,
-        )
-        draws = np.asarray(draws_it(key, jnp.arange(5)))
-        assert bool(ok) is not bool(draws.any())
-        assert int(count) == (np.argmax(draws) + 1 if draws.any() else 5)
-        assert bool(np.isnan(info.loss)) is bool(draws.any())
-        stopped.add(int(count) if draws.any() else None)
-    assert len(stopped) > 3
-
-
-@pytest.mark.parametrize("backup", ["own", "min"])
-def test_one_program_serves_either_kind_of_target(backup):
-    """Told at run time whether the minimum counts, it says what the kind's own program says."""
-    world, old, log = sample_finite(1)
-    policy, transitions = TabularPolicy.from_probabilities(old), Transitions.from_log(log)
-    critics = dataclasses.replace(TABLES, backup=backup)
-    config = dataclasses.replace(FINITE, critics=critics, steps_per_epoch=20)
-    fresh = init_critics(critics, jax.random.key(0), log, policy.signature, world.discount)
-    begun, key = CriticState.init(critics, fresh), jax.random.key(1)
-    with open_epochs(config, transitions, policy, world.discount, 1e3, key) as run:
-        told = run(begun, 0)
-    apart = run_evaluation_epoch(
-        config,
-        transitions,
-        policy,
-        begun,
-        world.discount,
-        jnp.asarray(1e3, float),
-        jax.random.fold_in(key, 0),
-    )
-    for ours, theirs in zip(told[0].online.weights, apart[0].online.weights, strict=True):
-        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
-        assert np.abs(ours - begun.online.weights[0]).max() > 0.01
-
-
-def test_what_is_believable():
-    """A hundred times max |r| / (1 - γ), but never less than a hundred, nor beyond float32."""
-    log = make_steady_log()
-    np.testing.assert_allclose(largest_believable(log, 0.9), 1000.0)
-    silent = dataclasses.replace(log, rewards=np.zeros(40, np.float32))
-    assert largest_believable(silent, 0.9) == 100.0
-    loud = dataclasses.replace(log, rewards=np.full(40, 1e37, np.float32))
-    assert largest_believable(loud, 0.99) == np.finfo(np.float32).max
-
-
 # Input
 
 
-def test_starts_become_rows():
+def test_starts_become_rows() -> None:
     box = Signature(gymnasium.spaces.Box(-1, 1, (2,), np.float32), gymnasium.spaces.Discrete(2))
     one, many = as_rows([0.1, 0.2], box), as_rows(np.zeros((3, 2)), box)
     assert (one.shape, many.shape) == ((1, 2), (3, 2))
@@ -590,7 +404,7 @@ def test_wrong_starts_are_refused(start, discrete, message):
         as_rows(start, Signature(space, gymnasium.spaces.Discrete(2)))
 
 
-def test_logs_of_other_worlds_are_refused():
+def test_logs_of_other_worlds_are_refused() -> None:
     world, _, log = sample_finite(0)
     with pytest.raises(InputError, match=r"action space: the log has Discrete\(3\), the policy"):
         evaluate(np.full((8, 2), 0.5), log, world)
@@ -606,21 +420,3 @@ def test_wrong_discounts_are_refused(discount):
     _, old, log = sample_finite(0)
     with pytest.raises(InputError, match=r"discount = .*: must lie in \[0, 1\)"):
         evaluate_policy(TabularPolicy.from_probabilities(old), log, 0, FINITE, discount=discount)
-
-
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        ({"epochs": 0}, "evaluation.epochs = 0: at least 1"),
-        ({"steps_per_epoch": 0}, "evaluation.steps_per_epoch = 0: at least 1"),
-        ({"n_actions": 0}, "evaluation.n_actions = 0: at least 1"),
-        ({"prefit_steps": -1}, "evaluation.prefit_steps = -1: cannot be negative"),
-        ({"combine": 1.5}, r"evaluation.combine = 1.5: a quantile lies in \[0, 1\]"),
-        ({"combine": 2}, r"evaluation.combine = 2: a quantile lies in \[0, 1\]"),
-        ({"combine": "max"}, "evaluation.combine = 'max': known are min, mean, or a quantile"),
-        ({"settled_tolerance": -1.0}, "evaluation.settled_tolerance = -1.0: cannot be negative"),
-    ],
-)
-def test_wrong_configurations_are_refused(wrong, message):
-    with pytest.raises(InputError, match=message):
-        EvaluationConfig(**wrong)

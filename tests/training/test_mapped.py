@@ -13,13 +13,18 @@ import pytest
 from nacre.errors import InputError
 from nacre.logs import Log, read_log, write_log
 from nacre.logs.storage import stores
-from nacre.policies.policy import MLPPolicy, Scaling, Signature, TabularPolicy
-from nacre.training import feeds, transitions
+from nacre.policies.network_policy import MLPPolicy
+from nacre.policies.networks import Scaling
+from nacre.policies.policy import Signature
+from nacre.policies.tabular import TabularPolicy
+from nacre.training import mapped as mapped_module
+from nacre.training import transitions
 from nacre.training.backup import CriticConfig
-from nacre.training.feeds import Feed, Recorder, States
 from nacre.training.fitted_evaluation import Evaluation, EvaluationConfig, evaluate_policy
+from nacre.training.mapped import Feed, MappedTransitions, Recorder, States
 from nacre.training.preparation import fit_scaling
-from nacre.training.transitions import MappedTransitions, Transitions, open_transitions
+from nacre.training.sources import open_source
+from nacre.training.transitions import Transitions
 
 CONFIG = EvaluationConfig(
     CriticConfig(
@@ -73,7 +78,7 @@ def make_elements() -> Log:
 def map_log(log: Log, directory: Path, monkeypatch: pytest.MonkeyPatch) -> Log:
     """The same log as one that is larger than memory, three steps to a chunk."""
     monkeypatch.setattr(stores, "SMALL_BYTES", 0)
-    monkeypatch.setattr(feeds, "CHUNK_BYTES", 1100)
+    monkeypatch.setattr(mapped_module, "CHUNK_BYTES", 1100)
     write_log(log, directory / "log.parquet")
     mapped = read_log(directory / "log.parquet", cache_dir=directory / "cache")
     assert mapped.is_mapped
@@ -139,7 +144,7 @@ def test_gathered_rows_are_those_of_the_device(
     mapped = map_log(log, tmp_path, monkeypatch)
     resampling = np.arange(24.0).reshape(12, 2)
     options = {"discount": 0.9, "discounted_states": discounted, "resampling": resampling}
-    there, here = open_transitions(mapped, **options), open_transitions(log, **options)
+    there, here = open_source(mapped, **options), open_source(log, **options)
     assert isinstance(there, MappedTransitions)
     assert isinstance(here, Transitions)
     rows = np.array([[0, 107, 50], [50, 51, 3]])

@@ -60,7 +60,7 @@ def test_each_coordinate_is_uniform(sampling):
             assert test.pvalue > 1e-3
 
 
-def test_states_get_independent_shifts():
+def test_states_get_independent_shifts() -> None:
     uniforms = np.asarray(draw_uniforms(jax.random.key(0), 8, 2000, 1, "quasi"))[0, :, 0]
     assert len(np.unique(uniforms)) > 1990
     assert abs(np.corrcoef(uniforms[:-1], uniforms[1:])[0, 1]) < 0.1
@@ -82,7 +82,7 @@ def test_quasi_random_means_vary_less(n, size):
         assert abs(means.mean() - exact) < 4 * means.std() / np.sqrt(len(means)) + 1e-6
 
 
-def test_one_quasi_random_point_is_an_ordinary_one():
+def test_one_quasi_random_point_is_an_ordinary_one() -> None:
     key = jax.random.key(3)
     np.testing.assert_array_equal(
         draw_uniforms(key, 1, 4, 2, "quasi"), draw_uniforms(key, 1, 4, 2, "ordinary")
@@ -98,7 +98,7 @@ def test_lattice_projects_to_the_even_grid(n):
     assert len(np.unique(points, axis=0)) == n
 
 
-def test_lattice_fills_the_square():
+def test_lattice_fills_the_square() -> None:
     """No empty box of the tenth of the side, as there are among 128 chance points."""
     boxes = np.unique(np.floor(lattice_points(128, 2) * 8), axis=0)
     assert len(boxes) == 64

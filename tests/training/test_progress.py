@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from nacre.cli.progress import LiveBar, PlainLines, open_reporter
-from nacre.training.progress import Agenda, Reporter, Silent, Tick, count_parts
+from nacre.training.progress import Agenda, NoProgress, Progress, ProgressEvent, count_parts
 
 
 class Clock:
@@ -27,14 +27,16 @@ class Terminal(io.StringIO):
         return True
 
 
-def tick(epoch: int, *, stage: str = "learning", epochs: int = 5, steps: int = 300) -> Tick:
-    return Tick(stage, epoch, epochs, steps, loss=0.123456, estimate=-7.891011)
+def event(
+    epoch: int, *, stage: str = "learning", epochs: int = 5, steps: int = 300
+) -> ProgressEvent:
+    return ProgressEvent(stage, epoch, epochs, steps, loss=0.123456, estimate=-7.891011)
 
 
-def run(reporter: Reporter, clock: Clock, n: int, seconds: float) -> None:
+def run(reporter: Progress, clock: Clock, n: int, seconds: float) -> None:
     for epoch in range(n):
         clock.now += seconds
-        reporter(tick(epoch))
+        reporter(event(epoch))
 
 
 @pytest.fixture(autouse=True)
@@ -68,7 +70,7 @@ def test_compilation_in_the_first_epoch_does_not_count_and_changing_speed_is_ave
     lines = PlainLines(stream, interval=0.0, clock=clock)
     for epoch, seconds in enumerate((60.0, 1.0, 3.0)):
         clock.now += seconds
-        lines(tick(epoch))
+        lines(event(epoch))
     first, second, third = stream.getvalue().splitlines()
     assert "updates" not in first
     assert second.endswith("300 updates/s, 3 s left")
@@ -81,7 +83,7 @@ def test_every_stage_has_its_own_rate_and_may_come_again() -> None:
     for stage, epochs in (("old", 1), ("new", 2), ("old", 1), ("old", 1)):
         for epoch in range(epochs):
             clock.now += 2.0
-            lines(tick(epoch, stage=stage, epochs=epochs))
+            lines(event(epoch, stage=stage, epochs=epochs))
     rates = ["updates/s" in line for line in stream.getvalue().splitlines()]
     assert rates == [False, False, True, False, False]
 
@@ -91,7 +93,7 @@ def test_a_resumed_run_counts_from_where_it_went_on() -> None:
     lines = PlainLines(stream, interval=0.0, clock=clock)
     for epoch in (3, 4):
         clock.now += 3.0
-        lines(tick(epoch, epochs=7))
+        lines(event(epoch, epochs=7))
     assert stream.getvalue().splitlines()[-1].endswith("100 updates/s, 6 s left")
 
 
@@ -104,7 +106,7 @@ def test_a_clock_that_stands_still_does_no_harm() -> None:
 def test_plain_lines_go_to_stderr_unless_told_otherwise(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    PlainLines()(tick(4))
+    PlainLines()(event(4))
     assert capsys.readouterr().err == "learning: epoch 5/5, loss 0.1235, estimate -7.891\n"
 
 
@@ -112,7 +114,7 @@ def test_the_live_bar_shows_stages_counts_and_rates() -> None:
     clock = Clock()
     console = Console(record=True, file=io.StringIO(), force_terminal=True, width=120)
     with LiveBar(console, clock=clock) as bar:
-        bar(tick(0, stage="evaluating the old policy", epochs=1))
+        bar(event(0, stage="evaluating the old policy", epochs=1))
         run(bar, clock, 4, 3.0)
     # Every redrawing is recorded; the last one counts.
     drawn = console.export_text().rpartition("evaluating the old policy")[2]
@@ -139,11 +141,11 @@ def test_the_live_bar_shows_a_sign_of_life_between_stages() -> None:
     console = Console(record=True, file=io.StringIO(), force_terminal=True, width=120)
     with LiveBar(console) as bar:
         assert [task.description for task in bar._progress.tasks] == ["preparing"]
-        bar(tick(0, epochs=2))
+        bar(event(0, epochs=2))
         assert [task.description for task in bar._progress.tasks] == ["learning"]
-        bar(tick(1, epochs=2))
+        bar(event(1, epochs=2))
         assert [task.description for task in bar._progress.tasks] == ["learning", "preparing"]
-        bar(tick(0, stage="judging"))
+        bar(event(0, stage="judging"))
         assert [task.description for task in bar._progress.tasks] == ["learning", "judging"]
     assert "preparing" in console.export_text()
 
@@ -152,12 +154,12 @@ def test_the_live_bar_writes_to_stderr_unless_told_otherwise(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     with LiveBar() as bar:
-        bar(tick(0))
+        bar(event(0))
     assert "learning" in capsys.readouterr().err
 
 
 def test_silent_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    Silent()(tick(0))
+    NoProgress()(event(0))
     assert capsys.readouterr().err == ""
 
 
@@ -165,17 +167,17 @@ def test_a_terminal_gets_a_bar_anything_else_lines_and_the_quiet_nothing() -> No
     for stream, quiet, kind in (
         (Terminal(), False, LiveBar),
         (io.StringIO(), False, PlainLines),
-        (Terminal(), True, Silent),
+        (Terminal(), True, NoProgress),
     ):
         with open_reporter(quiet=quiet, stream=stream) as reporter:
             assert isinstance(reporter, kind)
-            reporter(tick(0))
+            reporter(event(0))
         assert ("learning" in stream.getvalue()) is not quiet
 
 
 def test_reporters_go_to_stderr_by_default(capsys: pytest.CaptureFixture[str]) -> None:
     with open_reporter() as reporter:
-        reporter(tick(0))
+        reporter(event(0))
     assert capsys.readouterr().err.startswith("learning: epoch 1/5")
 
 
@@ -183,18 +185,18 @@ def test_reporters_go_to_stderr_by_default(capsys: pytest.CaptureFixture[str]) -
 
 
 def test_an_agenda_tells_how_much_of_everything_is_done() -> None:
-    heard: list[Tick] = []
+    heard: list[ProgressEvent] = []
     agenda = Agenda(heard.append, {"learning": 3.0, "judging": 1.0, "doubting": 4.0})
     assert agenda.share == 0.0
-    agenda(tick(0, epochs=2))
-    agenda(tick(0, stage="judging", epochs=4))
-    agenda(tick(0, stage="by the way"))
+    agenda(event(0, epochs=2))
+    agenda(event(0, stage="judging", epochs=4))
+    agenda(event(0, stage="by the way"))
     # One ended early, one was not needed.
     agenda.finish("learning", "doubting")
-    agenda(tick(3, stage="judging", epochs=4))
+    agenda(event(3, stage="judging", epochs=4))
     shares = [one.share for one in heard]
     assert shares == [1.5 / 8, 1.75 / 8, 1.75 / 8, 1.0]
-    assert heard[0] == dataclasses.replace(tick(0, epochs=2), share=1.5 / 8)
+    assert heard[0] == dataclasses.replace(event(0, epochs=2), share=1.5 / 8)
     assert Agenda(heard.append, {}).share == 1.0
 
 
@@ -207,20 +209,20 @@ def test_a_stage_that_begins_is_shown_and_no_line_is_written() -> None:
         (task,) = bar._progress.tasks
         assert (task.fields["done"], task.fields["ends"]) == ("0/4", None)
         clock.now += 5.0
-        agenda(tick(0, epochs=4))
+        agenda(event(0, epochs=4))
         clock.now += 1.0
-        agenda(tick(1, epochs=4))
+        agenda(event(1, epochs=4))
         assert bar._progress.tasks[0].fields["ends"] == clock.now + 2.0
     Agenda(PlainLines(stream, clock=clock), {"learning": 1.0}).begin("learning", 4)
     assert stream.getvalue() == ""
 
 
 def test_a_stopped_agenda_ends_whoever_reports() -> None:
-    heard: list[Tick] = []
+    heard: list[ProgressEvent] = []
     agenda = Agenda(heard.append, {"learning": 1.0})
     agenda.stop()
     with pytest.raises(KeyboardInterrupt):
-        agenda(tick(0))
+        agenda(event(0))
     assert not heard
 
 
@@ -231,7 +233,7 @@ def test_lines_and_bars_show_the_time_left_for_everything() -> None:
     with LiveBar(console, clock=clock) as bar:
         for share in (0.1, 0.2):
             clock.now += 10.0
-            copied = Tick("copying", 0, 1, 50, share=share)
+            copied = ProgressEvent("copying", 0, 1, 50, share=share)
             lines(copied)
             bar(copied)
         # Nothing is heard for a while, as when loops are compiled; the time goes on.
@@ -253,7 +255,7 @@ def test_an_overdue_end_is_a_second_away() -> None:
     console = Console(record=True, file=io.StringIO(), force_terminal=True, width=120)
     with LiveBar(console, clock=clock) as bar:
         clock.now += 10.0
-        bar(Tick("copying", 0, 1, 50, share=0.5))
+        bar(ProgressEvent("copying", 0, 1, 50, share=0.5))
         clock.now += 3600.0
     assert "0:00:01 left" in console.export_text()
 
@@ -264,7 +266,7 @@ def test_stages_at_the_same_time_have_paces_of_their_own() -> None:
     for epoch in range(2):
         for stage, seconds in (("learning", 1.0), ("judging", 3.0)):
             clock.now += seconds
-            lines(tick(epoch, stage=stage, epochs=3, steps=40))
+            lines(event(epoch, stage=stage, epochs=3, steps=40))
     assert [line.rpartition("estimate -7.891")[2] for line in stream.getvalue().splitlines()] == [
         "",
         "",
@@ -274,7 +276,7 @@ def test_stages_at_the_same_time_have_paces_of_their_own() -> None:
 
 
 def test_parts_are_counted_in_hundredths() -> None:
-    heard: list[Tick] = []
+    heard: list[ProgressEvent] = []
     clock, stream = Clock(), io.StringIO()
     lines = PlainLines(stream, interval=0.0, clock=clock)
     count = count_parts(heard.append, "collecting, in percent", 1000)
@@ -296,10 +298,10 @@ def test_parts_are_counted_in_hundredths() -> None:
 
 
 def test_further_stages_make_the_share_less() -> None:
-    heard: list[Tick] = []
+    heard: list[ProgressEvent] = []
     agenda = Agenda(heard.append, {"one": 3.0})
-    agenda(tick(4, stage="one"))
+    agenda(event(4, stage="one"))
     agenda.extend({"two": 1.0})
-    agenda(tick(-1, stage="two"))
-    agenda(tick(4, stage="two"))
+    agenda(event(-1, stage="two"))
+    agenda(event(4, stage="two"))
     assert [one.share for one in heard] == [1.0, 0.75, 1.0]

@@ -47,7 +47,7 @@ def sum_discounted(rewards, discount):
     return sum(discount**t * float(reward) for t, reward in enumerate(rewards))
 
 
-def test_plain_returns_where_episodes_terminate():
+def test_plain_returns_where_episodes_terminate() -> None:
     log = make_log([3, 7, 1, 20], terminated=[True] * 4)
     estimate = value_from_returns(log, DISCOUNT)
     expected = [sum_discounted(episode.rewards, DISCOUNT) for episode in log.episodes()]
@@ -59,14 +59,14 @@ def test_plain_returns_where_episodes_terminate():
     assert min(expected) <= estimate.low <= estimate.mean <= estimate.high <= max(expected)
 
 
-def test_episodes_that_end_need_no_discount():
+def test_episodes_that_end_need_no_discount() -> None:
     log = make_log([3, 7], terminated=[True, True])
     np.testing.assert_allclose(
         value_from_returns(log, 1.0).episode_values, log.returns(1.0), rtol=1e-12
     )
 
 
-def test_tails_of_cut_episodes_by_hand():
+def test_tails_of_cut_episodes_by_hand() -> None:
     """One state that pays 2 each step: the tail of H steps is γ^H 2 / (1 - γ)."""
     log = Log.from_arrays(
         observations=np.zeros(9, int),
@@ -100,12 +100,12 @@ def test_returns_to_go_against_a_loop(discount):
         assert np.all(tails[[0, 2]] != 0)
 
 
-def test_returns_to_go_where_all_episodes_terminate():
+def test_returns_to_go_where_all_episodes_terminate() -> None:
     log = make_log([5, 9], terminated=[True, True])
     np.testing.assert_array_equal(bootstrapped_returns_to_go(log, 0.9), log.returns_to_go(0.9))
 
 
-def test_late_rows_of_long_episodes_keep_their_tail():
+def test_late_rows_of_long_episodes_keep_their_tail() -> None:
     """γ^H is far below rounding at the start; at the last row the tail is nearly everything."""
     log = make_log([400], terminated=[False])
     assert 0.9**400 < 1e-18
@@ -116,7 +116,7 @@ def test_late_rows_of_long_episodes_keep_their_tail():
     assert value_from_returns(log, 0.9).tail == 0.0
 
 
-def test_counts_make_the_finite_world_they_describe():
+def test_counts_make_the_finite_world_they_describe() -> None:
     """Least-squares temporal differences with one-hot states solve V = r + γ P V of the log."""
     log = make_log([30, 50, 20], terminated=[True, False, True])
     n = 4
@@ -132,7 +132,7 @@ def test_counts_make_the_finite_world_they_describe():
     np.testing.assert_allclose(fit_values(log, DISCOUNT)(np.arange(n)), expected, rtol=1e-5)
 
 
-def test_states_never_seen_are_worth_nothing_known():
+def test_states_never_seen_are_worth_nothing_known() -> None:
     log = make_log([30], terminated=[False], n_states=2)
     log = dataclasses.replace(log, observation_space=type(log.observation_space)(5))
     found = fit_values(log, DISCOUNT)(np.arange(5))
@@ -140,7 +140,7 @@ def test_states_never_seen_are_worth_nothing_known():
     assert np.all(found[:2] > 0)
 
 
-def test_cut_episodes_are_completed_to_the_exact_value():
+def test_cut_episodes_are_completed_to_the_exact_value() -> None:
     """Horizon 20 at γ = 0.95: within 4 standard errors with tails, more than 10 off without."""
     world = random_world(3, 6, 3, discount=DISCOUNT)
     policy = random_policy(3, world)
@@ -170,7 +170,7 @@ def test_cut_episodes_with_vectors(largest_fit, monkeypatch):
     assert estimate.low < estimate.mean < estimate.high
 
 
-def test_chunks_make_no_difference(monkeypatch):
+def test_chunks_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
     world = double_integrator()
     policy = LinearPolicy(np.array([[-0.5, -0.8]]), np.array([0.6]))
     log = world.sample_log(policy, 500, seed=0, horizon=50)
@@ -180,7 +180,7 @@ def test_chunks_make_no_difference(monkeypatch):
     np.testing.assert_allclose(cut.influences, whole.influences, rtol=1e-6)
 
 
-def test_predictions_stay_within_what_rewards_allow():
+def test_predictions_stay_within_what_rewards_allow() -> None:
     """|V| ≤ max |r| / (1 - γ), however far from the log a state is."""
     world = double_integrator()
     log = world.sample_log(
@@ -191,7 +191,7 @@ def test_predictions_stay_within_what_rewards_allow():
     assert np.abs(fit_values(log, world.discount)(far)).max() <= bound
 
 
-def test_influences_predict_leaving_an_episode_out():
+def test_influences_predict_leaving_an_episode_out() -> None:
     """Refitted without episode e the mean moves by -(influence - mean) / (E - 1), to first order.
 
     Correlation above 0.99, slope within 10 %.
@@ -224,14 +224,14 @@ def test_intervals_cover_the_exact_value(horizon):
     assert 88 <= covered <= 100
 
 
-def test_more_confidence_is_a_wider_interval():
+def test_more_confidence_is_a_wider_interval() -> None:
     log = make_log([5] * 50, terminated=[True] * 50)
     narrow, wide = (value_from_returns(log, DISCOUNT, confidence=c) for c in (0.5, 0.99))
     assert wide.low < narrow.low < narrow.mean < narrow.high < wide.high
     np.testing.assert_allclose(wide.high - wide.low, 2 * 2.576 * wide.standard_error, rtol=0.1)
 
 
-def test_same_seed_same_bits():
+def test_same_seed_same_bits() -> None:
     log = make_log([5] * 20, terminated=[False] * 20)
     first, again = (value_from_returns(log, DISCOUNT, seed=3) for _ in range(2))
     other = value_from_returns(log, DISCOUNT, seed=4)
@@ -240,7 +240,7 @@ def test_same_seed_same_bits():
     assert first.mean == other.mean
 
 
-def test_one_episode_says_nothing_of_its_spread():
+def test_one_episode_says_nothing_of_its_spread() -> None:
     estimate = value_from_returns(make_log([30], terminated=[False]), DISCOUNT)
     assert (estimate.low, estimate.high, estimate.standard_error) == (-np.inf, np.inf, np.inf)
     assert np.isfinite(estimate.mean)
@@ -252,7 +252,7 @@ def test_bad_confidence(confidence):
         value_from_returns(make_log([3], terminated=[True]), DISCOUNT, confidence=confidence)
 
 
-def test_other_bad_input():
+def test_other_bad_input() -> None:
     log = make_log([3, 4], terminated=[True, False])
     with pytest.raises(InputError, match="n_bootstrap = 0: at least 1"):
         value_from_returns(log, DISCOUNT, n_bootstrap=0)

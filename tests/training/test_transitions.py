@@ -9,7 +9,8 @@ import pytest
 
 import nacre.policies.policy as policy_module
 from nacre.logs import Log
-from nacre.policies.policy import MLPPolicy, Signature
+from nacre.policies.network_policy import MLPPolicy
+from nacre.policies.policy import Signature
 from nacre.training.transitions import Transitions
 
 
@@ -25,7 +26,7 @@ def make_log():
     )
 
 
-def test_rows_are_the_log_s():
+def test_rows_are_the_log_s() -> None:
     log = make_log()
     transitions = Transitions.from_log(log)
     rows = transitions.rows
@@ -37,15 +38,15 @@ def test_rows_are_the_log_s():
     assert rows.actions.dtype == jnp.int32
 
 
-def test_truncation_is_bootstrapped_termination_is_not():
+def test_truncation_is_bootstrapped_termination_is_not() -> None:
     np.testing.assert_array_equal(Transitions.from_log(make_log()).rows.terminated, [0, 0, 1, 0, 0])
 
 
-def test_states_weigh_alike_unless_discounted():
+def test_states_weigh_alike_unless_discounted() -> None:
     np.testing.assert_array_equal(Transitions.from_log(make_log()).rows.weights, np.ones(5))
 
 
-def test_discounted_states_by_hand():
+def test_discounted_states_by_hand() -> None:
     """γ = 1/2: 1, 1/2, 1/4 and 1, 1/2 over their mean 13/20; 13/8 steps to each start."""
     transitions = Transitions.from_log(make_log(), discount=0.5, discounted_states=True)
     expected = np.array([1, 0.5, 0.25, 1, 0.5]) / 0.65
@@ -60,7 +61,7 @@ def test_discounted_length_at_the_ends(discount, length):
     np.testing.assert_allclose(transitions.discounted_length, length, rtol=1e-6)
 
 
-def test_taken_rows_stay_together():
+def test_taken_rows_stay_together() -> None:
     batch = Transitions.from_log(make_log()).take(jnp.array([4, 0, 2, 2]))
     np.testing.assert_array_equal(batch.rewards, [5, 1, 3, 3])
     np.testing.assert_array_equal(batch.actions, [0, 0, 2, 2])
@@ -69,13 +70,15 @@ def test_taken_rows_stay_together():
     np.testing.assert_array_equal(batch.next_observations, batch.observations + 2)
 
 
-def test_what_a_policy_does_next_stays_with_its_row(monkeypatch):
+def test_what_a_policy_does_next_stays_with_its_row(monkeypatch: pytest.MonkeyPatch) -> None:
     log = make_log()
     signature = Signature(log.observation_space, log.action_space)
     policy = MLPPolicy.init(jax.random.key(0), signature, head="categorical", hidden=(4,))
     monkeypatch.setattr(policy_module, "ASKED_ROWS", 2)
     transitions = Transitions.from_log(log)
-    batch = transitions.ask(policy).take(jnp.array([4, 0, 2, 2]))
+    told, asked = transitions.ask_next(policy)
+    assert asked is None
+    batch = told.take(jnp.array([4, 0, 2, 2]))
     expected = policy(batch.next_observations)
     np.testing.assert_allclose(batch.next_actions.logits, expected.logits, rtol=1e-6)
     assert batch.old_actions is transitions.take(jnp.array([0])).next_actions is None
@@ -85,7 +88,7 @@ def test_what_a_policy_does_next_stays_with_its_row(monkeypatch):
     assert batch.next_actions is None
 
 
-def test_samples_are_fair_and_repeatable():
+def test_samples_are_fair_and_repeatable() -> None:
     """Each of 5 rows in 5000 draws: 1000 ± 4 standard deviations (28 each)."""
     transitions = Transitions.from_log(make_log())
     batch = transitions.sample(jax.random.key(0), 5000)
@@ -96,7 +99,7 @@ def test_samples_are_fair_and_repeatable():
     np.testing.assert_array_equal(batch.rewards, again.rewards)
 
 
-def test_starts_are_sampled_from_the_starts():
+def test_starts_are_sampled_from_the_starts() -> None:
     starts = np.asarray(Transitions.from_log(make_log()).sample_starts(jax.random.key(1), 400))
     assert starts.shape == (400, 2)
     np.testing.assert_array_equal(starts[:, 1], starts[:, 0] + 1)
@@ -105,7 +108,7 @@ def test_starts_are_sampled_from_the_starts():
     assert abs(share - 0.5) < 4 * 0.025
 
 
-def test_resampled_rows_say_how_often_each_member_sees_them():
+def test_resampled_rows_say_how_often_each_member_sees_them() -> None:
     """Three members: once, twice and not at all the first episode, the second not by one."""
     resampling = np.array([[1.0, 2.0, 0.0], [1.0, 0.0, 2.0]])
     transitions = Transitions.from_log(make_log(), resampling=resampling)

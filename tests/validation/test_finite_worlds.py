@@ -53,7 +53,7 @@ CONFIG = LearnerConfig(
         discounted_states=True,
         combine="mean",
         learning_rate=0.03,
-        behaviour_weight=0.02,
+        kl_weight=0.02,
     ),
     occupancy=OccupancyConfig(hidden=(), learning_rate=0.02, polyak=0.9, largest_ratio=100.0),
     evaluation=EVALUATION,

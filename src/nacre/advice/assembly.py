@@ -2,37 +2,20 @@
 
 from __future__ import annotations
 
-import dataclasses
-import math
-import time
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
-from nacre.advice.record import (
-    BreakEvenEntry,
-    CandidateEntry,
-    Cost,
-    DecisionRecord,
-    EstimateEntry,
-    Interval,
-    PriceEntry,
-    Value,
-    finite,
-)
+from nacre.advice.confounding import describe_confounding
+from nacre.advice.entries import enter_finalist
+from nacre.advice.old_value import value_old_policy
+from nacre.advice.provenance import describe_origin
+from nacre.advice.record import DecisionRecord
 from nacre.advice.result import Advice
-from nacre.advice.tasks import Charge, Setting, charge_overlap
-from nacre.costs.description import describe_cost
-from nacre.inference.break_even import find_break_even
+from nacre.advice.setting import Setting
+from nacre.advice.tasks import charge_overlap
 from nacre.inference.evidence import Circumstances, Evidence
-from nacre.inference.intervals import find_centre, find_hull
-from nacre.inference.rule import Decision, find_probability
-from nacre.learners.base import Candidate
-from nacre.logs import Log
-from nacre.policies.files import fingerprint
-from nacre.training.returns import value_from_returns
-from nacre.versions import find_versions
+from nacre.inference.intervals import find_hull
+from nacre.inference.rule import Decision
 
 
 def build_advice(
@@ -51,9 +34,11 @@ def build_advice(
         config.looks,
     )
     decision = config.rule(evidence, circumstances)
-    old_value = _value_old(setting, results, given_start=given_start)
+    old_value = value_old_policy(setting, results, given_start=given_start)
     entries = [
-        _enter(candidate, one, charge, results[f"overlap {place}"], decision, old_value, setting)
+        enter_finalist(
+            candidate, one, charge, results[f"overlap {place}"], decision, old_value, setting
+        )
         for place, (candidate, one, charge) in enumerate(
             zip(finalists, evidence, results["costs"], strict=True)
         )
@@ -75,22 +60,34 @@ def build_advice(
         candidates=tuple(entries),
         log_checks=checks.as_json(),
         forbidden=checks.reason,
+        confounding=_find_confounding(setting, results, decision, evidence),
         notes=_remark(setting, checks),
         rule=config.rule.name,
         confidence_level=config.confidence,
         interval_level=decision.level,
         look=config.look,
         looks=config.looks,
-        log=_describe_log(setting.log),
-        policy={"sha256": fingerprint(setting.old_policy), "uncertainty": setting.uncertainty},
-        cost_model=describe_cost(setting.cost),
-        config=config.as_json(),
-        seed=setting.seed,
-        versions=find_versions(),
-        wall_seconds=time.perf_counter() - began,
+        **describe_origin(setting, began),
     )
     learned = [one for name, some in results.items() if name.startswith("learn ") for one in some]
     return Advice(record, finalists, setting.old_policy, decision.chosen, setting, tuple(learned))
+
+
+def _find_confounding(
+    setting: Setting, results: Mapping[str, Any], decision: Decision, evidence: list[Evidence]
+) -> dict[str, Any]:
+    """What would turn a switch; other answers need no turning."""
+    if decision.verdict != "switch":
+        return {}
+    chosen = evidence[decision.chosen]
+    return describe_confounding(
+        results["split"].test,
+        results["split"].old_policy,
+        results["finalists"][decision.chosen].policy,
+        setting.config.discount,
+        low=find_hull(chosen.estimates, decision.level)[0],
+        cost=chosen.price.total,
+    )
 
 
 def _gather(setting: Setting, results: Mapping[str, Any], place: int) -> Evidence:
@@ -101,71 +98,6 @@ def _gather(setting: Setting, results: Mapping[str, Any], place: int) -> Evidenc
         for one in setting.config.estimators
     )
     return Evidence(estimates, charge.price)
-
-
-def _enter(
-    candidate: Candidate,
-    evidence: Evidence,
-    charge: Charge,
-    overlap: Any,
-    decision: Decision,
-    old_value: Value,
-    setting: Setting,
-) -> CandidateEntry:
-    """One finalist as the record holds it."""
-    level = decision.level
-    low, high = evidence.bounds(level)
-    worth = old_value.mean
-    gain_low, gain_high = find_hull(evidence.estimates, level)
-    gain = find_centre(evidence.estimates)
-    value = Value(mean=None, low=None, high=None, method="old value plus gain")
-    if worth is not None:
-        value = Value(
-            mean=finite(worth + gain),
-            low=finite(worth + gain_low),
-            high=finite(worth + gain_high),
-            method="old value plus gain",
-        )
-    break_even = find_break_even(evidence, level)
-    return CandidateEntry(
-        name=candidate.name,
-        origin=candidate.origin,
-        value=value,
-        net_gain=Interval(mean=finite(evidence.net_gain), low=finite(low), high=finite(high)),
-        probability=find_probability(evidence, setting.config.confidence, level),
-        cost=Cost.model_validate(charge.breakdown.as_json()),
-        price=PriceEntry.from_price(charge.price),
-        estimates=tuple(EstimateEntry.from_estimate(one, level) for one in evidence.estimates),
-        overlap=overlap.as_json(),
-        break_even=BreakEvenEntry(**dataclasses.asdict(break_even)),
-    )
-
-
-def _value_old(setting: Setting, results: Mapping[str, Any], *, given_start: bool) -> Value:
-    """The old policy's value: from its own returns, or as an estimator says for another start."""
-    config, checks = setting.config, results["log checks"]
-    if given_start or not checks.behaviour.on_policy:
-        for estimator in config.estimators:
-            estimate = results[f"estimate {estimator.name} 0"]
-            known = estimate.diagnostics.get("old_value", math.nan)
-            if math.isfinite(known):
-                return Value(mean=known, low=None, high=None, method=estimator.name)
-        return Value(mean=None, low=None, high=None, method="not known")
-    own = np.flatnonzero(checks.behaviour.own)
-    log = setting.log if len(own) == setting.log.n_episodes else setting.log.select(own)
-    found = value_from_returns(
-        log, config.discount, confidence=2 * config.confidence - 1, seed=setting.seed
-    )
-    return Value(
-        mean=finite(found.mean),
-        low=finite(found.low),
-        high=finite(found.high),
-        method="returns of the log",
-    )
-
-
-def _describe_log(log: Log) -> dict[str, Any]:
-    return {"sha256": log.fingerprint(), "transitions": len(log), "episodes": log.n_episodes}
 
 
 def _remark(setting: Setting, checks: Any) -> tuple[str, ...]:

@@ -9,14 +9,15 @@ from typing import Any
 
 import gymnasium
 
+from nacre.diagnostics.log_checks import LogCheckConfig
 from nacre.errors import InputError
 from nacre.estimators import ESTIMATORS, Estimator
 from nacre.inference.rule import BoundsRule, Rule
 from nacre.learners import LEARNERS
 from nacre.learners.base import Learner
 from nacre.learners.net_actor_critic.learner import NetActorCritic
-from nacre.learners.net_actor_critic.tables import table_settings
 from nacre.learners.scale_noise import ScaleNoise
+from nacre.learners.tabular_planner import TabularPlanner
 from nacre.logs import Log
 
 KL_WEIGHTS = (0.03, 0.3)
@@ -36,6 +37,7 @@ class AdviceConfig:
         discount: γ.
         look: Which look at a growing log this is; later looks have to prove more.
         looks: 1 if no other look was or will be taken.
+        checks: How the log is checked before anything else.
     """
 
     learners: tuple[Learner, ...] = field(default_factory=lambda: default_learners())
@@ -46,6 +48,7 @@ class AdviceConfig:
     discount: float = 0.99
     look: int = 1
     looks: int = 1
+    checks: LogCheckConfig = field(default_factory=LogCheckConfig)
 
     def __post_init__(self) -> None:
         problems = []
@@ -78,6 +81,7 @@ class AdviceConfig:
             "discount": self.discount,
             "look": self.look,
             "looks": self.looks,
+            "checks": dataclasses.asdict(self.checks),
         }
 
 
@@ -100,12 +104,7 @@ def suggest_config(log: Log, discount: float = 0.99) -> AdviceConfig:
     """A configuration that fits the log: tables for numbered states, networks for vectors."""
     if not isinstance(log.observation_space, gymnasium.spaces.Discrete):
         return AdviceConfig(discount=discount)
-    settings = table_settings()
-    learners: tuple[Learner, ...] = (
-        *(NetActorCritic(weight, noise=1.0, settings=settings) for weight in (0.02, 0.3)),
-        ScaleNoise(),
-        *_find_foreign(),
-    )
+    learners: tuple[Learner, ...] = (TabularPlanner(), ScaleNoise(), *_find_foreign())
     return AdviceConfig(learners=learners, discount=discount)
 
 

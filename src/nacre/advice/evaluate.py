@@ -26,7 +26,7 @@ from nacre.training.fitted_evaluation import (
     EvaluationConfig,
     evaluate_policy,
 )
-from nacre.training.progress import Reporter, Silent, Tick
+from nacre.training.progress import NoProgress, Progress, ProgressEvent
 from nacre.training.returns import value_from_returns
 from nacre.versions import find_versions
 
@@ -110,7 +110,7 @@ def value_policy(
     question: Question | None = None,
     *,
     old_policy: Policy | None = None,
-    reporter: Reporter | None = None,
+    reporter: Progress | None = None,
 ) -> Valuation:
     """What a policy is worth, and how much more than the old one, by a log.
 
@@ -125,7 +125,7 @@ def value_policy(
     asked = question or Question()
     judges = asked.judges or default_evaluation()
     asked = dataclasses.replace(asked, judges=judges)
-    report = reporter or Silent()
+    report = reporter or NoProgress()
     behaviour = examine_behaviour(log, policy)
     new = _fit(log, policy, asked, "judging the policy", report)
     old = None
@@ -163,9 +163,11 @@ def value_policy(
     )
 
 
-def _fit(log: Log, policy: Policy, asked: Question, stage: str, report: Reporter) -> Evaluation:
+def _fit(log: Log, policy: Policy, asked: Question, stage: str, report: Progress) -> Evaluation:
     def heard(epoch: EpochReport) -> None:
-        report(Tick(stage, epoch.epoch, epoch.epochs, epoch.steps, epoch.loss, epoch.value))
+        report(
+            ProgressEvent(stage, epoch.epoch, epoch.epochs, epoch.steps, epoch.loss, epoch.value)
+        )
 
     return evaluate_policy(
         policy,

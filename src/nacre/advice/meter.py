@@ -6,7 +6,7 @@ import dataclasses
 import threading
 from collections.abc import Mapping
 
-from nacre.training.progress import Reporter, Tick
+from nacre.training.progress import Progress, ProgressEvent
 
 
 class Meter:
@@ -17,7 +17,7 @@ class Meter:
         work: How much work each task is, by name.
     """
 
-    def __init__(self, report: Reporter, work: Mapping[str, float]) -> None:
+    def __init__(self, report: Progress, work: Mapping[str, float]) -> None:
         self._report, self._work = report, dict(work)
         self._shares = dict.fromkeys(work, 0.0)
         self._lock = threading.Lock()
@@ -30,15 +30,15 @@ class Meter:
         done = sum(self._work[name] * share for name, share in self._shares.items())
         return done / total if total > 0 else 1.0
 
-    def listen(self, name: str) -> Reporter:
+    def listen(self, name: str) -> Progress:
         """What hears of the progress of one task; once stopped, it ends the task."""
 
-        def hear(tick: Tick) -> None:
+        def hear(event: ProgressEvent) -> None:
             if self._stopped:
                 raise KeyboardInterrupt
             with self._lock:
-                self._shares[name] = max(self._shares[name], (tick.epoch + 1) / tick.epochs)
-                self._report(dataclasses.replace(tick, share=self.share))
+                self._shares[name] = max(self._shares[name], (event.epoch + 1) / event.epochs)
+                self._report(dataclasses.replace(event, share=self.share))
 
         return hear
 

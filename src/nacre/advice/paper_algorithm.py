@@ -25,7 +25,7 @@ from nacre.training.fitted_evaluation import (
     evaluate_policy,
     read_values,
 )
-from nacre.training.progress import Reporter, Silent, Tick
+from nacre.training.progress import NoProgress, Progress, ProgressEvent
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def net_actor_critic(
     *,
     seed: int = 0,
     old_evaluation: Evaluation | None = None,
-    reporter: Reporter | None = None,
+    reporter: Progress | None = None,
     checkpoint: str | Path | None = None,
 ) -> Outcome:
     """Algorithm 1 with the decision w.
@@ -106,7 +106,7 @@ def net_actor_critic(
     config = config or default()
     check_fit(log, old_policy, cost)
     start = as_rows(log.starts if start is None else start, old_policy.signature)
-    report = reporter or Silent()
+    report = reporter or NoProgress()
     if old_evaluation is None:
         old_evaluation = evaluate_old(log, old_policy, start, config, seed=seed, reporter=report)
     _, learning_seed, cost_seed = _seeds(seed)
@@ -166,12 +166,12 @@ def evaluate_old(
     config: LearnerConfig,
     *,
     seed: int = 0,
-    reporter: Reporter | None = None,
+    reporter: Progress | None = None,
 ) -> Evaluation:
     """Algorithm 2 for the old policy: the same for every cost, so that costs can share it."""
     rows = as_rows(start, old_policy.signature)
     stage = "evaluating the old policy"
-    return _evaluate(old_policy, log, rows, config, seed, reporter or Silent(), stage)
+    return _evaluate(old_policy, log, rows, config, seed, reporter or NoProgress(), stage)
 
 
 def _evaluate(
@@ -180,7 +180,7 @@ def _evaluate(
     start: ArrayLike,
     config: LearnerConfig,
     seed: int,
-    report: Reporter,
+    report: Progress,
     stage: str,
 ) -> Evaluation:
     return evaluate_policy(
@@ -191,7 +191,7 @@ def _evaluate(
         discount=config.discount,
         # One seed for both evaluations: the same networks, batches and noise judge both policies.
         seed=_seeds(seed)[0],
-        on_epoch=lambda epoch: report(_tick(stage, epoch)),
+        on_epoch=lambda epoch: report(_describe_epoch(stage, epoch)),
     )
 
 
@@ -222,5 +222,5 @@ def with_evaluation_states(cost: SwitchingCost, config: LearnerConfig) -> Switch
     return cost
 
 
-def _tick(stage: str, epoch: EpochReport) -> Tick:
-    return Tick(stage, epoch.epoch, epoch.epochs, epoch.steps, epoch.loss, epoch.value)
+def _describe_epoch(stage: str, epoch: EpochReport) -> ProgressEvent:
+    return ProgressEvent(stage, epoch.epoch, epoch.epochs, epoch.steps, epoch.loss, epoch.value)

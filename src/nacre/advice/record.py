@@ -201,6 +201,7 @@ class DecisionRecord(Part):
     candidates: Annotated[tuple[CandidateEntry, ...], Field(min_length=1)]
     log_checks: dict[str, Any] = {}
     forbidden: str = ""
+    confounding: dict[str, Any] = {}
     notes: tuple[str, ...] = ()
     starts: tuple[StartEntry, ...] = ()
     rule: str = "bounds"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from nacre.advice.record import CandidateEntry, DecisionRecord, Interval
-from nacre.advice.tasks import Setting
+from nacre.advice.setting import Setting
 from nacre.inference.evidence import Verdict
 from nacre.learners.base import Candidate
 from nacre.policies.policy import Policy

@@ -3,69 +3,30 @@
 from __future__ import annotations
 
 import dataclasses
-import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-import jax
 import numpy as np
-from jaxtyping import PRNGKeyArray
-from numpy.typing import NDArray
 
-from nacre.advice.config import AdviceConfig
-from nacre.costs.breakdown import CostBreakdown
-from nacre.costs.family import SwitchingCost
+from nacre.advice.setting import Setting, Split
 from nacre.diagnostics import log_checks
 from nacre.diagnostics.log_checks import LogChecks
 from nacre.diagnostics.overlap import Overlap, measure_overlap
 from nacre.estimators.base import Estimate, Estimator, Problem, abstain
 from nacre.inference.intervals import find_centre
-from nacre.inference.price import Price, find_price
 from nacre.learners.base import Candidate, Learner, LearningProblem
 from nacre.logs import Log
-from nacre.policies.policy import Policy
-from nacre.training.progress import Reporter, Tick
+from nacre.training.progress import Progress, ProgressEvent
 
 MOST_FINALISTS = 3
 """Candidates that compete on the test part: each one more costs power."""
 
 
-@dataclass(frozen=True)
-class Setting:
-    """What every task of one advice knows."""
-
-    log: Log
-    old_policy: Policy
-    cost: SwitchingCost
-    start: NDArray[np.generic]
-    config: AdviceConfig
-    uncertainty: float
-    seed: int
-
-    def key(self, name: str) -> PRNGKeyArray:
-        """The key of a task: it follows from the seed and the task's name alone."""
-        return jax.random.fold_in(jax.random.key(self.seed), zlib.crc32(name.encode()) >> 1)
-
-
-@dataclass(frozen=True)
-class Split:
-    """The episodes to learn from, those to test on, and the policy that made both.
-
-    Args:
-        learning: Nothing is tested on these.
-        test: Nothing is learned from these.
-        old_policy: The policy in force, with the exploration that the log shows on top of it.
-    """
-
-    learning: Log
-    test: Log
-    old_policy: Policy
-
-
 def check_log(setting: Setting, *, report: Any) -> LogChecks:
     """Whether the log is what it is taken for."""
-    return log_checks.check_log(setting.log, setting.old_policy, seed=setting.seed)
+    return log_checks.check_log(
+        setting.log, setting.old_policy, setting.config.checks, seed=setting.seed
+    )
 
 
 def split_log(setting: Setting, *, checks: LogChecks, report: Any) -> Split:
@@ -98,7 +59,7 @@ def find_overlap(
 
 
 def learn_candidates(
-    setting: Setting, learner: Learner, *, split: Split, report: Reporter
+    setting: Setting, learner: Learner, *, split: Split, report: Progress
 ) -> tuple[Candidate, ...]:
     """What one learner proposes."""
     problem = LearningProblem(
@@ -148,7 +109,7 @@ def choose_finalists(
 
 
 def prepare_estimator(
-    setting: Setting, estimator: Estimator, *, split: Split, report: Callable[[Tick], None]
+    setting: Setting, estimator: Estimator, *, split: Split, report: Callable[[ProgressEvent], None]
 ) -> Any:
     """What an estimator does once for all finalists; None where it does not apply."""
     problem = _pose(setting, split, split.test)
@@ -166,7 +127,7 @@ def estimate_gain(
     split: Split,
     finalists: tuple[Candidate, ...],
     prepared: Any,
-    report: Callable[[Tick], None],
+    report: Callable[[ProgressEvent], None],
 ) -> Estimate | None:
     """What one estimator says of one finalist; None if there are fewer finalists."""
     if number >= len(finalists):
@@ -186,34 +147,6 @@ def estimate_gain(
     )
 
 
-@dataclass(frozen=True)
-class Charge:
-    """What the switch to one finalist costs."""
-
-    breakdown: CostBreakdown
-    price: Price
-
-
-def charge_finalists(
-    setting: Setting, *, split: Split, finalists: tuple[Candidate, ...], report: Any
-) -> tuple[Charge, ...]:
-    """The cost of each finalist, by the whole log: costs need no held-out part."""
-    found = []
-    for candidate in finalists:
-        policies = split.old_policy, candidate.policy
-        breakdown = setting.cost.evaluate(*policies, setting.log, seed=setting.seed)
-        price = find_price(
-            setting.cost,
-            breakdown,
-            *policies,
-            setting.log,
-            uncertainty=setting.uncertainty,
-            seed=setting.seed,
-        )
-        found.append(Charge(breakdown, price))
-    return tuple(found)
-
-
 def charge_overlap(estimate: Estimate, estimator: Estimator, penalty: float) -> Estimate:
     """The penalty for what lies outside of the log, on every estimator that extrapolates."""
     if not estimator.extrapolates:
@@ -225,14 +158,14 @@ def _pose(setting: Setting, split: Split, log: Log) -> Problem:
     return Problem(log, split.old_policy, setting.start, setting.config.discount)
 
 
-def _as_share(report: Callable[[Tick], None], name: str) -> Callable[[float], None]:
+def _as_share(report: Callable[[ProgressEvent], None], name: str) -> Callable[[float], None]:
     """Shares of work as events that people see."""
 
     def tell(share: float) -> None:
-        report(Tick(name, max(0, round(100 * share) - 1), 100, 0))
+        report(ProgressEvent(name, max(0, round(100 * share) - 1), 100, 0))
 
     return tell
 
 
-def _count(name: str, number: int, total: int) -> Tick:
-    return Tick(name, number, total, 0)
+def _count(name: str, number: int, total: int) -> ProgressEvent:
+    return ProgressEvent(name, number, total, 0)

@@ -11,7 +11,16 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from nacre import __version__
-from nacre.cli.commands import advice, evaluation, experiments, machine, prices, speed, worlds
+from nacre.cli.commands import (
+    advice,
+    calibrate,
+    evaluation,
+    experiments,
+    machine,
+    prices,
+    speed,
+    worlds,
+)
 from nacre.cli.groups import GroupedCommands
 from nacre.errors import InputError
 
@@ -30,7 +39,7 @@ GROUPS = {
     "Advice": (advice.app, evaluation.app),
     "Logs and prices": (prices.app,),
     "Simulated worlds": (worlds.app,),
-    "Measuring": (experiments.app, speed.app),
+    "Measuring": (experiments.app, calibrate.app, speed.app),
     "This machine": (machine.app,),
 }
 

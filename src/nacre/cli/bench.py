@@ -19,12 +19,17 @@ import numpy as np
 
 from nacre.costs import TransportCost, UniformBox, groups
 from nacre.learners.net_actor_critic.config import LearnerConfig, default, paper
-from nacre.learners.net_actor_critic.objective import SwitchingProblem
-from nacre.learners.net_actor_critic.step import State, init_state, learn_epoch
-from nacre.policies.policy import MLPPolicy, Signature
+from nacre.learners.net_actor_critic.epochs import LearningEpoch
+from nacre.learners.net_actor_critic.problem import SwitchingProblem
+from nacre.learners.net_actor_critic.step import State, init_state
+from nacre.policies.network_policy import MLPPolicy
+from nacre.policies.policy import Signature
 from nacre.training.backup import CriticState
-from nacre.training.fitted_evaluation import EvaluationConfig, run_evaluation_epoch
-from nacre.training.transitions import Batch, Transitions
+from nacre.training.batches import Batch
+from nacre.training.evaluation_config import EvaluationConfig
+from nacre.training.evaluation_epochs import EvaluationEpoch
+from nacre.training.loop import run_once
+from nacre.training.transitions import Transitions
 
 OBSERVATIONS, ACTIONS, HIDDEN = 11, 3, 256
 N_ROWS = 100_000
@@ -133,22 +138,17 @@ def _trainer(config: LearnerConfig, steps: int, seed: int) -> Callable[[], float
     n_actions = max(1, config.evaluation.n_actions * steps // config.steps_per_epoch)
     evaluation = dataclasses.replace(config.evaluation, n_actions=n_actions)
     config = dataclasses.replace(config, steps_per_epoch=steps, evaluation=evaluation)
-    problem, first = make_learning(config, seed)
-    state = [first]
-    return _timed(lambda key: learn_epoch(config, problem, state[0], key, jnp.asarray(1e9)), state)
+    source, problem, first = make_learning(config, seed)
+    state, program = [first], LearningEpoch(problem, jnp.asarray(1e9))
+    return _timed(lambda key: run_once(program, source, steps, state[0], key), state)
 
 
 def _evaluator(config: EvaluationConfig, steps: int, seed: int) -> Callable[[], float]:
-    config = dataclasses.replace(config, steps_per_epoch=steps)
-    signature, transitions, policy = make_problem(seed)
+    signature, source, policy = make_problem(seed)
     critics = config.critics.init(jax.random.key(seed), signature)
     state = [CriticState.init(config.critics, critics)]
-    return _timed(
-        lambda key: run_evaluation_epoch(
-            config, transitions, policy, state[0], 0.99, jnp.asarray(1e9), key
-        ),
-        state,
-    )
+    program = EvaluationEpoch.of(config.critics, policy, 0.99, 1e9)
+    return _timed(lambda key: run_once(program, source, steps, state[0], key), state)
 
 
 def _timed(
@@ -197,13 +197,14 @@ def _gemm() -> Callable[[], float]:
     return measure
 
 
-def make_learning(config: LearnerConfig, seed: int) -> tuple[SwitchingProblem, State]:
-    """The published cost on a made-up log, and the state before the first update."""
-    signature, transitions, policy = make_problem(seed)
+def make_learning(config: LearnerConfig, seed: int) -> tuple[Transitions, SwitchingProblem, State]:
+    """A made-up log, the published cost on it, and the state before the first update."""
+    signature, source, policy = make_problem(seed)
     cost = TransportCost(5.0, 0.0, groups.sign(0), state_measure=UniformBox())
-    problem = SwitchingProblem(transitions, policy, jnp.zeros((1, OBSERVATIONS)), cost)
+    start = jnp.zeros((1, OBSERVATIONS))
+    problem = SwitchingProblem.of(config, policy, start, cost, source.discounted_length)
     critics = config.critics.init(jax.random.key(seed), signature)
-    return problem, init_state(config, policy, critics, jax.random.key(seed))
+    return source, problem, init_state(config, policy, critics, jax.random.key(seed))
 
 
 def make_problem(seed: int) -> tuple[Signature, Transitions, MLPPolicy]:

@@ -9,7 +9,7 @@ from nacre.advice.config import AdviceConfig, suggest_config
 from nacre.advice.pipeline import advise
 from nacre.advice.result import Advice
 from nacre.examples import TrafficExample
-from nacre.training.progress import Reporter
+from nacre.training.progress import Progress
 
 DISCOUNT = 0.99
 
@@ -32,7 +32,7 @@ def introduce(example: TrafficExample) -> str:
 
 
 def run_demo(
-    seed: int, reporter: Reporter | None = None, example: TrafficExample | None = None
+    seed: int, reporter: Progress | None = None, example: TrafficExample | None = None
 ) -> Advice:
     """Advice on the bundled traffic log."""
     example = example or examples.load_traffic()

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import TextIO
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, TextColumn
+from rich.progress import BarColumn, ProgressColumn, Task, TaskID, TextColumn
+from rich.progress import Progress as ProgressBar
 from rich.text import Text
 
-from nacre.training.progress import Reporter, Silent, Tick
+from nacre.training.progress import NoProgress, Progress, ProgressEvent
 
 Clock = Callable[[], float]
 
@@ -35,22 +36,25 @@ class PlainLines:
         self._began = clock()
         self._last = -float("inf")
 
-    def __call__(self, tick: Tick) -> None:
+    def __call__(self, event: ProgressEvent) -> None:
         """Print the epoch unless one was printed just before; the last of a stage always is."""
-        if tick.epoch < 0:
+        if event.epoch < 0:
             return
-        speed = self._rates.update(tick)
+        speed = self._rates.update(event)
         now = self._clock()
-        if now - self._last < self._interval and tick.epoch + 1 < tick.epochs:
+        if now - self._last < self._interval and event.epoch + 1 < event.epochs:
             return
         self._last = now
-        counted = "epoch " if tick.learns else ""
-        texts = [f"{tick.stage}: {counted}{tick.epoch + 1}/{tick.epochs}", *_describe(tick, speed)]
+        counted = "epoch " if event.learns else ""
+        texts = [
+            f"{event.stage}: {counted}{event.epoch + 1}/{event.epochs}",
+            *_describe(event, speed),
+        ]
         if speed is not None:
             texts.append(f"{speed.seconds_left:.0f} s left")
-        if tick.share:
-            left = _extrapolate(now - self._began, tick.share)
-            texts.append(f"{tick.share:.0%} of all, about {left:.0f} s left")
+        if event.share:
+            left = _extrapolate(now - self._began, event.share)
+            texts.append(f"{event.share:.0%} of all, about {left:.0f} s left")
         print(", ".join(texts), file=self._stream, flush=True)
 
 
@@ -62,7 +66,7 @@ class LiveBar:
     """
 
     def __init__(self, console: Console | None = None, clock: Clock = time.monotonic) -> None:
-        self._progress = Progress(
+        self._progress = ProgressBar(
             TextColumn("{task.description}"),
             BarColumn(),
             TextColumn("{task.fields[done]}"),
@@ -99,32 +103,32 @@ class LiveBar:
             self._progress.remove_task(self._pause)
             self._pause = None
 
-    def __call__(self, tick: Tick) -> None:
+    def __call__(self, event: ProgressEvent) -> None:
         """Move the bars of the stage and of the whole."""
-        speed = None if tick.epoch < 0 else self._rates.update(tick)
+        speed = None if event.epoch < 0 else self._rates.update(event)
         self._end_pause()
         now = self._clock()
-        if tick.share:
+        if event.share:
             if self._whole is None:
                 self._whole = self._add("everything", 1.0)
-            ends = now + _extrapolate(now - self._began, tick.share)
+            ends = now + _extrapolate(now - self._began, event.share)
             self._progress.update(
-                self._whole, completed=tick.share, done=f"{tick.share:.0%}", ends=ends
+                self._whole, completed=event.share, done=f"{event.share:.0%}", ends=ends
             )
-        if tick.stage not in self._tasks:
-            self._tasks[tick.stage] = self._add(tick.stage, tick.epochs)
-        done = tick.epoch + 1
+        if event.stage not in self._tasks:
+            self._tasks[event.stage] = self._add(event.stage, event.epochs)
+        done = event.epoch + 1
         # All that is known after the first epoch is how long that took, with compilation.
-        first_left = (now - self._heard) * (tick.epochs - done)
+        first_left = (now - self._heard) * (event.epochs - done)
         self._progress.update(
-            self._tasks[tick.stage],
+            self._tasks[event.stage],
             completed=done,
-            done=f"{done}/{tick.epochs}",
-            text="  ".join(_describe(tick, speed)),
+            done=f"{done}/{event.epochs}",
+            text="  ".join(_describe(event, speed)),
             ends=None if done == 0 else now + (speed.seconds_left if speed else first_left),
         )
         self._heard = now
-        if done == tick.epochs and self._whole is None:
+        if done == event.epochs and self._whole is None:
             self._begin_pause()
 
 
@@ -145,7 +149,7 @@ class _TimeLeft(ProgressColumn):
 
 
 @contextlib.contextmanager
-def open_reporter(*, quiet: bool = False, stream: TextIO | None = None) -> Iterator[Reporter]:
+def open_reporter(*, quiet: bool = False, stream: TextIO | None = None) -> Iterator[Progress]:
     """A live bar on a terminal, plain lines elsewhere, nothing when quiet.
 
     Args:
@@ -154,7 +158,7 @@ def open_reporter(*, quiet: bool = False, stream: TextIO | None = None) -> Itera
     """
     stream = sys.stderr if stream is None else stream
     if quiet:
-        yield Silent()
+        yield NoProgress()
     elif stream.isatty():
         with LiveBar(Console(file=stream)) as bar:
             yield bar
@@ -168,11 +172,11 @@ class _Speed:
     seconds_left: float
 
 
-def _describe(tick: Tick, speed: _Speed | None) -> list[str]:
+def _describe(event: ProgressEvent, speed: _Speed | None) -> list[str]:
     """What there is to be said of the numbers of an epoch."""
-    numbers = {"loss": tick.loss, "estimate": tick.estimate}
+    numbers = {"loss": event.loss, "estimate": event.estimate}
     texts = [f"{name} {number:.4g}" for name, number in numbers.items() if number is not None]
-    if speed is not None and tick.learns:
+    if speed is not None and event.learns:
         texts.append(f"{speed.updates_per_second:.0f} updates/s")
     return texts
 
@@ -199,15 +203,15 @@ class _Rates:
         self._clock = clock
         self._paces: dict[str, _Pace] = {}
 
-    def update(self, tick: Tick) -> _Speed | None:
+    def update(self, event: ProgressEvent) -> _Speed | None:
         """The speed after this epoch; not known after the first, which includes compilation."""
         now = self._clock()
-        pace = self._paces.get(tick.stage)
-        if pace is None or tick.epoch <= pace.latest:
-            self._paces[tick.stage] = _Pace(now, tick.epoch, tick.epoch)
+        pace = self._paces.get(event.stage)
+        if pace is None or event.epoch <= pace.latest:
+            self._paces[event.stage] = _Pace(now, event.epoch, event.epoch)
             return None
-        pace.latest = tick.epoch
-        pace.steps += tick.steps
+        pace.latest = event.epoch
+        pace.steps += event.steps
         elapsed = max(now - pace.began, 1e-9)
-        per_epoch = elapsed / (tick.epoch - pace.first)
-        return _Speed(pace.steps / elapsed, per_epoch * (tick.epochs - tick.epoch - 1))
+        per_epoch = elapsed / (event.epoch - pace.first)
+        return _Speed(pace.steps / elapsed, per_epoch * (event.epochs - event.epoch - 1))

@@ -19,7 +19,7 @@ from rich.progress import (
 )
 
 from nacre.logs import Log, read_log
-from nacre.policies import CloneConfig, Policy, read_policy_with_provenance
+from nacre.policies import CloneConfig, Policy, PolicyOptions, read_policy_with_provenance
 
 OPEN_FILES = Path("/proc/self/fd")
 """Where the system tells which files this process has open, if it does."""
@@ -71,9 +71,8 @@ def read_policy_aloud(
 ) -> tuple[Policy, dict[str, Any]]:
     """Read a policy with its provenance, and show how far that is if it has to be cloned."""
     with open_wait(f"reading the policy {source}", quiet=quiet) as tell:
-        return read_policy_with_provenance(
-            source, log=log, seed=seed, clone=CloneConfig(on_steps=tell)
-        )
+        options = PolicyOptions(log=log, seed=seed, clone=CloneConfig(on_steps=tell))
+        return read_policy_with_provenance(source, options)
 
 
 def find_position(source: str | os.PathLike[str]) -> int:

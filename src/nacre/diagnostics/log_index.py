@@ -24,6 +24,12 @@ NEIGHBOURS = 5
 """Rows around a query whose steps are averaged, and whose distance is the local scale."""
 QUANTILE = 0.99
 """Share of one half's rows that count as inside of the other half."""
+THINNED = 16.0
+"""How many times thinner than at the log's edge rows have to be for all of it to be outside."""
+MOST_DIMENSIONS = 4
+"""Coordinates that count for that: in more of them distances hardly differ any more."""
+SMALLEST_DISTANCE = 0.1
+"""In local scales: rows closer than that weigh the same."""
 SMALLEST_SAMPLE, LARGEST_SAMPLE, COORDINATES = 3_000, 12_000, 60_000
 """Rows of a half: as many as make up that many coordinates, within these bounds."""
 
@@ -62,15 +68,17 @@ class Half:
         radii = np.maximum(radii, max(float(np.median(radii)), 1e-6))
         return cls(rows, groups, members, trees, radii)
 
-    def find(self, groups: Rows, vectors: Floats, uniforms: Floats) -> tuple[Floats, Rows]:
-        """Distance (n,) in local scales to the nearest row, and the nearest rows (n, k).
+    def find(self, groups: Rows, vectors: Floats, uniforms: Floats) -> tuple[Floats, Rows, Floats]:
+        """Distance (n,) in local scales to the nearest row, the nearest rows and weights (n, k).
 
-        Without vectors one row of the group is drawn by `uniforms` (n,). A group that the half does
-        not hold is infinitely far.
+        Weights fall with the squared distance and add up to one: close rows decide where there are
+        any, and all of them alike where none is close. Without vectors one row of the group is
+        drawn by `uniforms` (n,). A group that the half does not hold is infinitely far.
         """
         k = NEIGHBOURS if self.trees else 1
         distances = np.full(len(groups), np.inf)
         found = np.zeros((len(groups), k), np.int64)
+        weights = np.full((len(groups), k), 1.0 / k)
         for group in np.unique(groups).tolist():
             places = self.members.get(group)
             if places is None:
@@ -81,12 +89,15 @@ class Half:
                 ranks = np.minimum(np.arange(1, k + 1), len(places)).tolist()
                 far, near = self.trees[group].query(vectors[asked], k=ranks)
                 found[asked] = places[near]
-                distances[asked] = far[:, 0] / self.radii[places[near[:, 0]]]
+                scales = self.radii[places[near[:, 0]]]
+                distances[asked] = far[:, 0] / scales
+                closeness = 1.0 / ((far / scales[:, None]) ** 2 + SMALLEST_DISTANCE**2)
+                weights[asked] = closeness / closeness.sum(axis=1, keepdims=True)
             else:
                 drawn = (uniforms[asked] * len(places)).astype(np.int64)
                 found[asked, 0] = places[np.minimum(drawn, len(places) - 1)]
                 distances[asked] = 0.0
-        return distances, self.rows[found]
+        return distances, self.rows[found], weights
 
 
 class LogIndex:
@@ -95,6 +106,7 @@ class LogIndex:
     Attributes:
         halves: The two halves; the whole log twice where there are no vectors.
         limit: 99 % quantile of the distances (in local scales) of one half's rows to the other.
+        reach: Limits away from which on all of it is outside.
     """
 
     def __init__(self, log: Log, rng: np.random.Generator) -> None:
@@ -107,18 +119,23 @@ class LogIndex:
         states, actions = log.observations[together], log.actions[together]
         self._state_scale = _scale(np.asarray(states), self.discrete_states)
         self._action_scale = _scale(np.asarray(actions), self.discrete_actions)
-        if not self.discrete_states:
-            self.lowest, self.highest = states.min(axis=0), states.max(axis=0)
         self.halves = [
             Half.build(rows, *self.describe(log.observations[rows], log.actions[rows]))
             for rows in samples
         ]
         self.limit = self._find_limit()
+        self.reach = THINNED ** (1.0 / min(max(self._width, 1), MOST_DIMENSIONS))
 
     @property
     def tabular(self) -> bool:
         """Whether states and actions are both discrete."""
         return self.discrete_states and self.discrete_actions
+
+    @property
+    def _width(self) -> int:
+        """Coordinates of a state with its action; discrete ones have none."""
+        columns = (self._log.observations, self._log.actions)
+        return sum(values.shape[1] for values in columns if len(values.shape) > 1)
 
     def describe(self, states: NDArray[Any], actions: NDArray[Any]) -> tuple[Rows, Floats]:
         """Group (n,) and vector (n, d) of states with actions.
@@ -140,13 +157,15 @@ class LogIndex:
 
     def look_up(
         self, half: int, states: NDArray[Any], actions: NDArray[Any], uniforms: Floats
-    ) -> tuple[Floats, Rows]:
-        """How far outside of one half (n,), 0 to 1, and the nearest rows of the log (n, k).
+    ) -> tuple[Floats, Rows, Floats]:
+        """How far outside of one half (n,), 0 to 1, the nearest rows and their weights (n, k).
 
-        Outside by distance: 0 up to the limit, 1 from twice the limit on.
+        0 up to the limit; from there it grows with the distance, up to 1 where rows are 16 times
+        thinner than at the limit: at 16^(1/d) limits in d coordinates.
         """
-        distances, rows = self.halves[half].find(*self.describe(states, actions), uniforms)
-        return np.clip(distances / self.limit - 1.0, 0.0, 1.0), rows
+        found = self.halves[half].find(*self.describe(states, actions), uniforms)
+        outside = np.clip((found[0] / self.limit - 1.0) / (self.reach - 1.0), 0.0, 1.0)
+        return outside, found[1], found[2]
 
     def _sample(self, rng: np.random.Generator) -> list[Rows]:
         log = self._log
@@ -157,8 +176,7 @@ class LogIndex:
             sides = np.repeat(side, log.episode_lengths)
         else:
             sides = (np.arange(len(log)) >= len(log) // 2).astype(np.int64)
-        width = sum(int(np.prod(values.shape[1:])) for values in (log.observations, log.actions))
-        size = int(np.clip(COORDINATES // width, SMALLEST_SAMPLE, LARGEST_SAMPLE))
+        size = int(np.clip(COORDINATES // self._width, SMALLEST_SAMPLE, LARGEST_SAMPLE))
         parts = [np.flatnonzero(sides == number) for number in (0, 1)]
         return [np.sort(rng.choice(part, min(size, len(part)), replace=False)) for part in parts]
 
@@ -168,7 +186,7 @@ class LogIndex:
         distances = []
         for here, there in (self.halves, self.halves[::-1]):
             states, actions = self._log.observations[here.rows], self._log.actions[here.rows]
-            found, _ = there.find(*self.describe(states, actions), np.zeros(len(states)))
+            found, _, _ = there.find(*self.describe(states, actions), np.zeros(len(states)))
             distances.append(found[np.isfinite(found)])
         together = np.concatenate(distances)
         # Never less than the local scale itself: repeated rows have no distance at all.

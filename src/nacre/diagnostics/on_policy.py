@@ -189,7 +189,7 @@ def _place(
     there, (a - 1)/2 and (a² - a + 1)/3 below a, and have less variance than in between.
     """
     low, high = _edges(distribution)
-    latent = distribution._unsquash(actions)
+    latent = distribution.unsquash(actions)
     a, b = (_centre(distribution, edge) for edge in (low, high))
     below, above = latent <= low, latent >= high
     c = _centre(distribution, latent)

@@ -126,9 +126,8 @@ def measure_overlap(
     """
     seed = np.asarray(jax.random.key_data(key)).ravel().tolist()
     index = LogIndex(log, np.random.default_rng(seed))
-    horizon = min(int(log.episode_lengths.max()), MOST_STEPS)
     walks = [
-        _walk(index, log, policy, np.asarray(start), discount, horizon, np.random.default_rng(seed))
+        _walk(index, log, policy, np.asarray(start), discount, np.random.default_rng(seed))
         for policy in (old_policy, candidate)
     ]
     old, new = (float(walk.left.mean()) for walk in walks)
@@ -152,17 +151,19 @@ def measure_value_range(log: Log, discount: float) -> float:
     """Range of discounted returns-to-go: between their 0.5 % and 99.5 % quantiles, and 0.
 
     Zero belongs to it because nothing is earned after an end, whether or not the log has seen one.
-    A truncated episode stops being watched but goes on: what its first half earned is taken to go
-    on at the same rate, G / (1 - γ^(steps left)).
+    A truncated episode stops being watched but goes on: it is taken to earn from then on what the
+    last quarters of truncated episodes earn a step.
     """
     to_go = log.returns_to_go(discount)
     lengths = log.episode_lengths
-    left = np.repeat(log.offsets[1:], lengths) - np.arange(len(log))
-    truncated = np.repeat(~log.terminated[log.offsets[1:] - 1], lengths)
-    if discount < 1.0:
-        to_go = np.where(truncated, to_go / (1.0 - discount**left), to_go)
-    kept = to_go[~truncated | (2 * left > np.repeat(lengths, lengths))]
-    lowest, highest = np.quantile(kept, EXTREMES)
+    truncated = ~log.terminated[log.offsets[1:] - 1]
+    if np.any(truncated) and discount < 1.0:
+        left = np.repeat(log.offsets[1:], lengths) - np.arange(len(log))
+        going_on = np.repeat(truncated, lengths)
+        late = going_on & (4 * left <= np.repeat(lengths + 3, lengths))
+        rate = float(log.rewards[late].mean(dtype=np.float64))
+        to_go = to_go + going_on * discount**left * rate / (1.0 - discount)
+    lowest, highest = np.quantile(to_go, EXTREMES)
     return float(max(highest, 0.0) - min(lowest, 0.0))
 
 
@@ -181,7 +182,6 @@ def _walk(
     policy: Policy,
     start: NDArray[Any],
     discount: float,
-    horizon: int,
     rng: np.random.Generator,
 ) -> _Walk:
     """Walkers that start at drawn starts; both policies' see the same draws."""
@@ -189,7 +189,7 @@ def _walk(
     noise_size = ask(policy, jnp.asarray(states)).noise_size
     inside, left = np.ones(N_WALKERS), np.zeros(N_WALKERS)
     events: list[tuple[NDArray[Any], NDArray[Any], Floats]] = []
-    for step in range(horizon):
+    for step in range(min(int(log.episode_lengths.max()), MOST_STEPS)):
         # A generator for each step: policies that need more noise do not shift the others' draws.
         draws = np.random.default_rng([int(rng.integers(2**31)), step])
         picks = draws.random(N_WALKERS)
@@ -198,14 +198,14 @@ def _walk(
         here = np.flatnonzero(inside > LEAST_WEIGHT)
         if not len(here):
             break
-        outside, rows = index.look_up(step % 2, states[here], actions[here], picks[here])
+        outside, rows, shares = index.look_up(step % 2, states[here], actions[here], picks[here])
         weights = discount**step * inside[here] * outside
         left[here] += weights
         noted = weights > 0
         events.append((states[here][noted], actions[here][noted], weights[noted]))
-        inside[here] *= (1.0 - outside) * (1.0 - log.terminated[rows].mean(axis=1))
+        inside[here] *= (1.0 - outside) * (1.0 - (log.terminated[rows] * shares).sum(axis=1))
         states = states.copy()
-        states[here] = _follow(index, log, states[here], rows)
+        states[here] = _follow(index, log, states[here], rows, shares)
     return _Walk(left, *(np.concatenate(column) for column in zip(*events, strict=True)))
 
 
@@ -218,13 +218,14 @@ def _act(policy: Policy, states: Array, noise: Float[Array, "rows noise"]) -> Ar
     return jnp.clip(actions, jnp.asarray(low), jnp.asarray(high))
 
 
-def _follow(index: LogIndex, log: Log, states: NDArray[Any], rows: NDArray[Any]) -> NDArray[Any]:
-    """The log's own step: to its next state, or for vectors by its mean difference."""
+def _follow(
+    index: LogIndex, log: Log, states: NDArray[Any], rows: NDArray[Any], shares: Floats
+) -> NDArray[Any]:
+    """The log's own step: to its next state, or for vectors by the weighted mean difference."""
     if index.discrete_states:
         return np.asarray(log.next_observations[rows[:, 0]])
     moved = np.asarray(log.next_observations[rows]) - np.asarray(log.observations[rows])
-    ahead = np.clip(states + moved.mean(axis=1), index.lowest, index.highest)
-    return np.asarray(ahead, states.dtype)
+    return np.asarray(states + (moved * shares[..., None]).sum(axis=1), states.dtype)
 
 
 def _summarise(index: LogIndex, walk: _Walk) -> tuple[Missing, ...]:

@@ -11,6 +11,7 @@ ESTIMATORS: Registry[type[Estimator]] = Registry(
         "one_step": "nacre.estimators.one_step:OneStep",
         "fitted_q": "nacre.estimators.fitted_q:FittedQ",
         "doubly_robust": "nacre.estimators.doubly_robust:DoublyRobust",
+        "model": "nacre.estimators.model:Model",
     },
 )
 """Every estimator that an advice asks, in this order; other packages add theirs by entry point."""

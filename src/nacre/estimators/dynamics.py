@@ -21,8 +21,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from nacre.errors import InputError
 from nacre.logs import Log
-from nacre.policies.networks import draw_weights
-from nacre.policies.policy import Scaling
+from nacre.policies.networks import Scaling, draw_weights
 
 HELD_OUT_ROWS = 2_000
 RIDGE = 1e-3

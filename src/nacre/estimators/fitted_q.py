@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 from numpy.typing import NDArray
 
+from nacre.diagnostics.overlap import measure_value_range
 from nacre.estimators.base import Basis, Estimate, Problem, Report, abstain, find_exact_kind
 from nacre.policies.policy import Policy
 from nacre.training.backup import CriticConfig
@@ -21,6 +22,7 @@ from nacre.training.fitted_evaluation import (
     evaluate_policy,
     prepare_evaluation,
 )
+from nacre.training.returns import value_from_returns
 
 Numbers = NDArray[np.float64]
 NORMAL = 1.4826
@@ -29,6 +31,8 @@ LARGEST_SPREAD = 0.1
 """Share of the range of returns-to-go that members may differ by and still say something."""
 LARGEST_LEVEL_ERROR = 0.1
 """Share of that range by which the old policy's own value may be missed."""
+SETTLING = 4
+"""Epochs whose mean is compared with that of as many before them."""
 LEAST_SPREAD = 1e-3
 """Share of that range below which no spread is believed: members of one log err together."""
 
@@ -47,13 +51,14 @@ def default_evaluation() -> EvaluationConfig:
     )
     return EvaluationConfig(
         critics=critics,
-        epochs=10,
-        steps_per_epoch=1000,
+        epochs=30,
+        steps_per_epoch=500,
         prefit_steps=1000,
         combine="mean",
         averaged=True,
         bootstrap=True,
         asked_once=True,
+        clip_targets=True,
     )
 
 
@@ -96,9 +101,9 @@ class FittedQ:
             seed=seed,
         )
         old = self._fit(problem, problem.old_policy, preparation, seed, report)
-        to_go = problem.log.returns_to_go(problem.discount)
-        returns = problem.log.returns(problem.discount)
-        return Fitted(preparation, old, float(np.ptp(to_go)), float(np.mean(returns)), seed)
+        scale = measure_value_range(problem.log, problem.discount)
+        returns = value_from_returns(problem.log, problem.discount, seed=seed)
+        return Fitted(preparation, old, scale, returns.mean, seed)
 
     def estimate(
         self,
@@ -157,6 +162,7 @@ class FittedQ:
             seed=seed,
             prepared=preparation,
             on_epoch=hear,
+            until=has_settled,
         )
 
     def _find_fault(self, new: Evaluation, old: Evaluation, found: dict[str, float]) -> str:
@@ -184,11 +190,25 @@ def describe_robustly(members: Numbers) -> tuple[float, float]:
     return centre, max(robust, 0.5 * float(np.std(members, ddof=1)))
 
 
+def has_settled(curves: Numbers) -> bool:
+    """Whether the last epochs moved by less than a quarter of the members' own spread.
+
+    Args:
+        curves: (epochs, members) values after each epoch.
+    """
+    if len(curves) < 2 * SETTLING:
+        return False
+    centres = np.median(curves, axis=1)
+    moved = abs(float(np.mean(centres[-SETTLING:]) - np.mean(centres[-2 * SETTLING : -SETTLING])))
+    return moved <= 0.25 * describe_robustly(curves[-1])[1]
+
+
 def find_drift(new: Evaluation, old: Evaluation) -> float:
-    """How far the paired difference still moved in the last third of the epochs."""
-    n = min(len(new.member_curves), len(old.member_curves))
-    if n < 3:
-        return math.inf
-    curve = np.median(new.member_curves[:n] - old.member_curves[:n], axis=1)
-    third = max(1, n // 3)
-    return abs(float(np.mean(curve[-third:]) - np.mean(curve[-2 * third : -third])))
+    """How far both values still moved in the last epochs, together."""
+    moved = []
+    for one in (new, old):
+        centres = np.median(one.member_curves, axis=1)
+        if len(centres) < 2 * SETTLING:
+            return math.inf
+        moved.append(np.mean(centres[-SETTLING:]) - np.mean(centres[-2 * SETTLING : -SETTLING]))
+    return abs(float(moved[0] - moved[1]))

@@ -30,6 +30,8 @@ LEAST_EPISODES = 10
 MOST_STEPS = 1_000
 NEGLIGIBLE = 0.01
 """Rollouts end where γ^t falls below this."""
+LEVEL_ROLLOUTS = 4
+"""Times as many rollouts for the level: there is no pair whose noise cancels."""
 SMALL_SAMPLE = 1.2
 """The median absolute deviation of five numbers is too small by about this factor."""
 
@@ -83,6 +85,11 @@ class Model:
         """What it is called in records and on the page."""
         return "model"
 
+    @property
+    def extrapolates(self) -> bool:
+        """Beyond the log it says what its networks happen to say."""
+        return True
+
     def applies(self, problem: Problem) -> str:
         """Why it has nothing to say about such a log at all, or nothing."""
         if isinstance(problem.log.observation_space, Discrete):
@@ -105,7 +112,7 @@ class Model:
         rewards = _roll_out(
             dynamics,
             problem.old_policy,
-            self._draw_starts(jax.random.fold_in(key, 1), log.starts),
+            self._draw_starts(jax.random.fold_in(key, 1), log.starts, LEVEL_ROLLOUTS),
             jax.random.fold_in(key, 2),
             n_steps,
         )
@@ -141,8 +148,8 @@ class Model:
         report(1.0)
         return self._conclude(prepared, new - old, n_steps)
 
-    def _draw_starts(self, key: PRNGKeyArray, start: np.ndarray) -> Array:
-        rows = np.asarray(jax.random.randint(key, (self.n_rollouts,), 0, len(start)))
+    def _draw_starts(self, key: PRNGKeyArray, start: np.ndarray, times: int = 1) -> Array:
+        rows = np.asarray(jax.random.randint(key, (times * self.n_rollouts,), 0, len(start)))
         return jnp.asarray(np.asarray(start)[rows], jnp.float32)
 
     def _conclude(

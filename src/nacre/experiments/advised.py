@@ -12,7 +12,7 @@ from nacre.advice.result import Advice
 from nacre.costs.family import SwitchingCost
 from nacre.experiments.shared import Shared, Truth
 from nacre.logs import Log
-from nacre.training.progress import Reporter
+from nacre.training.progress import Progress
 
 
 def run_advice(
@@ -21,7 +21,7 @@ def run_advice(
     cost: SwitchingCost,
     config: AdviceConfig,
     truth: Truth,
-    report: Reporter,
+    report: Progress,
 ) -> tuple[Advice, dict[str, Any]]:
     """Advice on a log, and its part of the record: estimates, decision, truth."""
     advice = advise(

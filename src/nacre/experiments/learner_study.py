@@ -30,8 +30,6 @@ WORLDS = {
     "ant": ("ant-suboptimal", 200_000),
     "traffic": ("sumo-cl5-ct0.1-suboptimal", 30_000),
 }
-KL_WEIGHT = "behaviour_weight"
-"""The actor's option that weighs KL(new ‖ old)."""
 CHANGES: dict[str, dict[str, dict[str, Any]]] = {
     "base": {},
     "128 units": {"critics": {"hidden": (128, 128)}},
@@ -39,9 +37,9 @@ CHANGES: dict[str, dict[str, dict[str, Any]]] = {
     "2 critics": {"critics": {"n_critics": 2}},
     "targets 0.98": {"critics": {"polyak": 0.98}},
     "targets 0.9": {"critics": {"polyak": 0.9}},
-    "behaviour 0": {"actor": {KL_WEIGHT: 0.0}},
-    "behaviour 0.1": {"actor": {KL_WEIGHT: 0.1}},
-    "behaviour 0.3": {"actor": {KL_WEIGHT: 0.3}},
+    "behaviour 0": {"actor": {"kl_weight": 0.0}},
+    "behaviour 0.1": {"actor": {"kl_weight": 0.1}},
+    "behaviour 0.3": {"actor": {"kl_weight": 0.3}},
     "no fit to returns": {"learner": {"prefit_steps": 0}},
     "no LayerNorm": {"critics": {"layer_norm": False}},
     "learning rates 3e-4": {
@@ -75,7 +73,7 @@ def vary(name: str) -> LearnerConfig:
     """The learner of advice, its critics averaged, its weights not, changed by a variant."""
     config, changes = default_settings(), (CHANGES | LONG)[name]
     critics = {"backup": "mean", **changes.get("critics", {})}
-    usual = {"combine": "mean", "averaging": None, KL_WEIGHT: BASE_KL_WEIGHT}
+    usual = {"combine": "mean", "averaging": None, "kl_weight": BASE_KL_WEIGHT}
     actor = usual | changes.get("actor", {})
     epochs = LONG_EPOCHS if name in LONG else EPOCHS
     return dataclasses.replace(

@@ -28,7 +28,7 @@ from nacre.policies.files import fingerprint
 from nacre.policies.policy import Policy
 from nacre.simulators.registry import World, find_world
 from nacre.training.fitted_evaluation import Evaluation
-from nacre.training.progress import Reporter, Silent, Tick
+from nacre.training.progress import NoProgress, Progress, ProgressEvent
 from nacre.versions import find_commit, find_versions
 
 CONFIGS: dict[str, Callable[[Row], LearnerConfig | AdviceConfig]] = {
@@ -62,7 +62,7 @@ class Plan:
     old_policies: Path
     steps: int | None = None
     truth: Truth = dataclasses.field(default_factory=Truth)
-    open_reporter: Callable[[], Reporter] = Silent
+    open_reporter: Callable[[], Progress] = NoProgress
 
     def __post_init__(self) -> None:
         unknown = [config for config in self.configs if config not in CONFIGS]
@@ -199,7 +199,7 @@ def _run_paper(
     shared: Shared,
     log: Log,
     cost: SwitchingCost,
-    report: Reporter,
+    report: Progress,
     checkpoint: Path,
     clock: Clock,
 ) -> tuple[Outcome, dict[str, Any]]:
@@ -274,13 +274,13 @@ class Clock:
 class Prefixed:
     """Lines of progress that say which record they are about."""
 
-    def __init__(self, prefix: str, report: Reporter) -> None:
+    def __init__(self, prefix: str, report: Progress) -> None:
         self._prefix = prefix
         self._report = report
 
-    def __call__(self, tick: Tick) -> None:
+    def __call__(self, event: ProgressEvent) -> None:
         """Hand on a line of progress."""
-        self._report(dataclasses.replace(tick, stage=f"{self._prefix}: {tick.stage}"))
+        self._report(dataclasses.replace(event, stage=f"{self._prefix}: {event.stage}"))
 
 
 def parse_seeds(text: str) -> tuple[int, ...]:

@@ -25,11 +25,12 @@ from nacre.learners.net_actor_critic.config import LearnerConfig
 from nacre.logs import Log, read_log, write_log
 from nacre.policies import read_policy
 from nacre.policies.files import fingerprint
-from nacre.policies.policy import MLPPolicy, Policy
+from nacre.policies.network_policy import MLPPolicy
+from nacre.policies.policy import Policy
 from nacre.simulators.collection import check_policy, collect_log, discard_parts
 from nacre.simulators.registry import World, find_world
 from nacre.training.fitted_evaluation import Evaluation, init_critics
-from nacre.training.progress import Reporter, Silent, count_parts
+from nacre.training.progress import NoProgress, Progress, count_parts
 from nacre.training.returns import value_from_returns
 
 TRUTH_SEED = 1_000_000
@@ -85,7 +86,7 @@ class Shared:
     world: World
     old_policy: Policy
     seed: int
-    report: Reporter = field(default_factory=Silent)
+    report: Progress = field(default_factory=NoProgress)
 
     def log(self, n_steps: int) -> Log:
         """The log of the old policy, collected by the published scheme."""
@@ -107,7 +108,7 @@ class Shared:
         discard_parts(parts)
         return log
 
-    def evaluation(self, log: Log, config: LearnerConfig, reporter: Reporter) -> Evaluation:
+    def evaluation(self, log: Log, config: LearnerConfig, reporter: Progress) -> Evaluation:
         """The old policy's offline evaluation, the same for every cost."""
         described = json.dumps(
             [log.fingerprint(), config.as_json()["evaluation"], config.discount, self.seed]

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from nacre.errors import InputError
-from nacre.experiments import learner_study, shrinking_study, timing_study
+from nacre.experiments import learner_study
 from nacre.experiments.records import CACHE, Record, append_line, read_lines
 from nacre.experiments.run import parse_seeds
 
@@ -51,19 +51,6 @@ STUDIES = {
             learner_study.run_one,
             {"learner": learner_study.write_table, "averaging": learner_study.write_long_table},
             learner_study.draw,
-        ),
-        Study(
-            "shrinking",
-            shrinking_study.list_runs,
-            shrinking_study.run_one,
-            {"shrinking": shrinking_study.write_table},
-            shrinking_study.draw,
-        ),
-        Study(
-            "timing",
-            timing_study.list_runs,
-            timing_study.run_one,
-            {"timing": timing_study.write_table},
         ),
     )
 }

@@ -17,7 +17,7 @@ from nacre.learners.net_actor_critic.stopping import (
     reason_to_stop,
 )
 from nacre.plugins.registry import Registry
-from nacre.training.progress import Reporter, Silent, Tick
+from nacre.training.progress import NoProgress, Progress, ProgressEvent
 
 LEARNERS: Registry[type[Learner]] = Registry(
     "nacre.learners",
@@ -25,6 +25,7 @@ LEARNERS: Registry[type[Learner]] = Registry(
     {
         "net_actor_critic": "nacre.learners.net_actor_critic.learner:NetActorCritic",
         "scale_noise": "nacre.learners.scale_noise:ScaleNoise",
+        "tabular_planner": "nacre.learners.tabular_planner:TabularPlanner",
     },
 )
 """Every learner; an advice asks ours with settings that fit the log, and all others as they are."""
@@ -37,13 +38,13 @@ __all__ = [
     "Learned",
     "Learner",
     "LearnerConfig",
+    "NoProgress",
     "OccupancyConfig",
     "PaperSettings",
     "Plateau",
-    "Reporter",
-    "Silent",
+    "Progress",
+    "ProgressEvent",
     "StoppingRule",
-    "Tick",
     "default",
     "find_plateau",
     "learn",

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from nacre.costs.family import SwitchingCost
 from nacre.logs import Log
 from nacre.policies.policy import Policy
-from nacre.training.progress import Reporter
+from nacre.training.progress import Progress
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,6 @@ class Learner(Protocol):
         """Why it has nothing to propose for such a log at all, or nothing."""
 
     def learn(
-        self, key: PRNGKeyArray, problem: LearningProblem, report: Reporter
+        self, key: PRNGKeyArray, problem: LearningProblem, report: Progress
     ) -> Sequence[Candidate]:
         """Candidates, found on the learning part only."""

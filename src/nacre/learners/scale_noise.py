@@ -13,8 +13,10 @@ from jaxtyping import PRNGKeyArray
 
 from nacre.errors import InputError
 from nacre.learners.base import Candidate, LearningProblem
-from nacre.policies.policy import MLPPolicy, Policy, TabularPolicy
-from nacre.training.progress import Reporter
+from nacre.policies.network_policy import MLPPolicy
+from nacre.policies.policy import Policy
+from nacre.policies.tabular import TabularPolicy
+from nacre.training.progress import Progress
 
 LEAST_LOG_STD = -40.0
 """The least log standard deviation that policies may have."""
@@ -45,7 +47,7 @@ class ScaleNoise:
         return "the old policy has no noise to take away" if scaled is None else ""
 
     def learn(
-        self, key: PRNGKeyArray, problem: LearningProblem, report: Reporter
+        self, key: PRNGKeyArray, problem: LearningProblem, report: Progress
     ) -> Sequence[Candidate]:
         """Nothing is learned; one candidate."""
         scaled = scale_noise(problem.old_policy, self.factor)

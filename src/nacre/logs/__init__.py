@@ -3,7 +3,9 @@
 from nacre.logs.checks.problems import Problem
 from nacre.logs.episodes import Log
 from nacre.logs.files import read_log, validate_log, write_log
+from nacre.logs.formats.base import LogFormat, WritableLogFormat
 from nacre.logs.formats.in_memory import log_from_arrays, log_from_table
+from nacre.logs.formats.registry import LOG_FORMATS
 from nacre.logs.schema.mapping import ColumnMap, read_columns
 from nacre.logs.schema.naming import (
     action_labels,
@@ -13,9 +15,12 @@ from nacre.logs.schema.naming import (
 )
 
 __all__ = [
+    "LOG_FORMATS",
     "ColumnMap",
     "Log",
+    "LogFormat",
     "Problem",
+    "WritableLogFormat",
     "action_labels",
     "action_names",
     "log_from_arrays",

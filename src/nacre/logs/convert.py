@@ -9,9 +9,10 @@ from typing import Any
 
 from gymnasium.spaces import Space
 
-from nacre.logs import Log, read_columns, read_log, write_log
 from nacre.logs.checks.problems import show_path
-from nacre.logs.schema.mapping import Columns
+from nacre.logs.episodes import Log
+from nacre.logs.files import read_log, write_log
+from nacre.logs.schema.mapping import Columns, read_columns
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,8 @@ def convert_log(
 
     Args:
         source: What `read_log` reads: a file, a Minari dataset or its identifier.
-        target: A `.parquet`, `.csv`, `.csv.gz`, `.csv.zst`, `.arrow`, `.feather` or `.npz` file.
+        target: A file of a format that can be written: `.parquet`, `.csv`, `.csv.gz`, `.csv.zst`,
+            `.arrow`, `.feather`, `.npz`, or one that another package registers.
         columns: Which column holds what, as in `read_log`.
         assignments: Further entries of the map as on a command line, such as `action=phase`.
         observation_space: Counts more than what the source says.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,10 +13,10 @@ from gymnasium.spaces import Box, Space
 from numpy.typing import ArrayLike, NDArray
 
 from nacre.errors import InputError
-from nacre.logs.checks.assembly import assemble
+from nacre.logs.checks.assembly import Content, assemble
 from nacre.logs.checks.problems import Problems
 from nacre.logs.schema.draft import Draft, apply_offsets, as_arrays
-from nacre.logs.schema.spaces import JSON, space_to_json
+from nacre.logs.schema.spaces import JSON, given_spaces, space_to_json
 from nacre.logs.storage.stores import blocks
 from nacre.logs.storage.views import MappedRows, Runs, hold, read_only, select_runs
 
@@ -28,13 +28,14 @@ ROW_ARRAYS = (
     "terminated",
     "truncated",
 )
+_ARGUMENTS = {n: f"{n}s" for n in ("observation", "action", "reward", "next_observation")}
 VECTOR_ARRAYS = ("observations", "actions", "next_observations")
 BLOCK_ROWS = 2**20
 """Rows whose returns are computed at a time; a longer episode is taken whole."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Log:
+class Log(Content):
     """Episodes of N transitions in all, E episodes one after the other.
 
     Build it with `Log.from_arrays` or `read_log`, which check everything; the arrays are
@@ -54,18 +55,6 @@ class Log:
         provenance: Where the log comes from, and under "notes" how it was read.
         columns: Further numeric columns by name, (N,) or (N, w), kept as they are.
     """
-
-    observations: NDArray[Any]
-    actions: NDArray[Any]
-    rewards: NDArray[np.float32]
-    next_observations: NDArray[Any]
-    terminated: NDArray[np.bool_]
-    truncated: NDArray[np.bool_]
-    offsets: NDArray[np.int64]
-    observation_space: Space[Any]
-    action_space: Space[Any]
-    provenance: Mapping[str, JSON] = field(default_factory=dict)
-    columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name in (*ROW_ARRAYS, "offsets"):
@@ -112,9 +101,7 @@ class Log:
         Raises:
             InputError: With every problem found.
         """
-        problems = Problems(
-            labels={n: f"{n}s" for n in ("observation", "action", "reward", "next_observation")}
-        )
+        problems = Problems(labels=dict(_ARGUMENTS))
         given = {
             "observation": observations,
             "action": actions,
@@ -127,17 +114,17 @@ class Log:
         fields = as_arrays({n: v for n, v in given.items() if v is not None}, problems)
         if offsets is not None:
             apply_offsets(fields, offsets, problems)
-        spaces = {"observation": observation_space, "action": action_space}
-        draft = Draft(
-            fields=fields,
-            columns=as_arrays(columns or {}, problems),
-            spaces={name: space for name, space in spaces.items() if space is not None},
-            provenance=dict(provenance or {}),
-        )
-        content = assemble(draft, problems)
+        further = as_arrays(columns or {}, problems)
+        spaces = given_spaces(observation_space, action_space)
+        content = assemble(Draft(fields, further, spaces, dict(provenance or {})), problems)
         if content is None or problems:
-            raise InputError([str(problem) for problem in problems.found])
-        return cls(**content)
+            raise problems.as_error()
+        return cls.from_content(content)
+
+    @classmethod
+    def from_content(cls, content: Content) -> Log:
+        """Return the log of fields that have been checked."""
+        return cls(**vars(content))
 
     def __len__(self) -> int:
         return len(self.rewards)

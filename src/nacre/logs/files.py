@@ -7,35 +7,21 @@ import secrets
 import shutil
 from contextlib import closing
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from gymnasium.spaces import Space
 
-from nacre.errors import InputError
 from nacre.logs.checks.assembly import Content, assemble
 from nacre.logs.checks.problems import Problem, Problems, show_path
 from nacre.logs.episodes import Log
-from nacre.logs.formats.minari import find_dataset
+from nacre.logs.formats.base import LogFormat
+from nacre.logs.formats.registry import find_dataset, find_reader, find_writer
 from nacre.logs.schema.mapping import ColumnMap, Columns, read_columns
 from nacre.logs.schema.sources import draft_log
-from nacre.logs.schema.spaces import JSON, SpaceError, space_to_json
+from nacre.logs.schema.spaces import JSON, SpaceError, given_spaces, space_to_json
 from nacre.logs.storage.cache import DIRECTORY, Entry, read_through
 from nacre.logs.storage.stores import MEMORY, Store
-
-# Imported when needed: Arrow takes longer to import than everything else here.
-_FORMATS = {
-    ".parquet": "nacre.logs.formats.parquet",
-    ".csv": "nacre.logs.formats.csv",
-    ".csv.gz": "nacre.logs.formats.csv",
-    ".csv.zst": "nacre.logs.formats.csv",
-    ".arrow": "nacre.logs.formats.arrow",
-    ".feather": "nacre.logs.formats.arrow",
-    ".npz": "nacre.logs.formats.npz",
-}
-_READ_ONLY = {".hdf5": "nacre.logs.formats.hdf5", ".h5": "nacre.logs.formats.hdf5"}
 
 
 @dataclass(frozen=True)
@@ -59,8 +45,9 @@ def read_log(
 ) -> Log:
     """Read a log and check it.
 
-    The suffix decides: Parquet, Arrow, CSV (also compressed), npz, HDF5 as D4RL writes it. A
-    directory, or `minari:` and an identifier, is a Minari dataset.
+    The suffix decides: Parquet, Arrow, CSV (also compressed), npz, HDF5 as D4RL writes it, and
+    what other packages register as formats (`nacre.logs.LogFormat`). A directory, or `minari:` and
+    an identifier, is a Minari dataset.
 
     A log that would take more than `memory_limit` is converted once to files beside its source,
     from which its arrays are mapped; the next time these are used.
@@ -80,8 +67,8 @@ def read_log(
     request = _ask(columns, observation_space, action_space, cache_dir, memory_limit)
     content, problems = _read(path, request)
     if content is None or problems:
-        raise InputError([str(problem) for problem in problems.found])
-    return Log(**content)
+        raise problems.as_error()
+    return Log.from_content(content)
 
 
 def validate_log(
@@ -99,7 +86,7 @@ def validate_log(
 
 
 def write_log(log: Log, path: str | os.PathLike[str]) -> None:
-    """Write a log as Parquet, CSV or npz, by the suffix of `path`.
+    """Write a log in the format that the suffix of `path` names, such as `.parquet` or `.csv`.
 
     The file is written beside its place and moved there when it is complete: whatever happens, no
     half-written file stays behind and an earlier file stays whole.
@@ -109,15 +96,15 @@ def write_log(log: Log, path: str | os.PathLike[str]) -> None:
     """
     target = Path(path)
     problems = Problems(file=show_path(path))
-    module = _find_format(target, problems, _FORMATS)
-    if module is not None and target.is_dir():
+    form = find_writer(target, problems)
+    if form is not None and target.is_dir():
         problems.add("is a directory", "give the name of a file")
-    if module is None or problems:
-        raise InputError([str(problem) for problem in problems.found])
+    if form is None or problems:
+        raise problems.as_error()
     partial = target.with_name(f".{target.name}.{secrets.token_hex(8)}.partial")
     try:
         with partial.open("xb") as stream:
-            import_module(module).write_file(log, stream, target)
+            form.write(log, stream, target)
             stream.flush()
             os.fsync(stream.fileno())
         partial.replace(target)
@@ -125,7 +112,7 @@ def write_log(log: Log, path: str | os.PathLike[str]) -> None:
         problems.add(
             f"cannot be written ({error.strerror or error})", "give a place that can be written to"
         )
-        raise InputError([str(problem) for problem in problems.found]) from error
+        raise problems.as_error() from error
     finally:
         partial.unlink(missing_ok=True)
 
@@ -137,21 +124,19 @@ def _ask(
     cache_dir: str | os.PathLike[str] | None,
     memory_limit: int | None,
 ) -> _Request:
-    given = {"observation": observation_space, "action": action_space}
-    spaces = {name: space for name, space in given.items() if space is not None}
+    spaces = given_spaces(observation_space, action_space)
     return _Request(read_columns(columns), spaces, cache_dir, memory_limit)
 
 
 def _read(path: str | os.PathLike[str], request: _Request) -> tuple[Content | None, Problems]:
     problems = Problems(file=show_path(path))
-    found = _find_source(path, problems)
-    if found is None:
+    place = _locate(path, problems)
+    if place is None:
         return None, problems
-    file, module = found
-    reader = import_module(module)
+    file, form = place
 
     def make(store: Store) -> Content | None:
-        source = reader.open_file(file, problems, request.columns, store)
+        source = form.open(file, problems, request.columns, store)
         if source is None:
             return None
         with closing(source):
@@ -159,8 +144,8 @@ def _read(path: str | os.PathLike[str], request: _Request) -> tuple[Content | No
         content = None if draft is None else assemble(draft, problems)
         return None if problems else content
 
-    n_bytes = _estimate(reader, file)
-    limit = _find_limit() if request.memory_limit is None else request.memory_limit
+    n_bytes = _estimate(form, file)
+    limit = find_memory_limit() if request.memory_limit is None else request.memory_limit
     if request.cache_dir is None and n_bytes <= limit:
         return make(MEMORY), problems
     entry = _find_entry(file, request)
@@ -176,16 +161,17 @@ def _read(path: str | os.PathLike[str], request: _Request) -> tuple[Content | No
         return None, problems
 
 
-def _estimate(reader: ModuleType, file: Path) -> int:
+def _estimate(form: LogFormat, file: Path) -> int:
     """Return about how many bytes the arrays would take; 0 if that cannot be said."""
     try:
-        return int(reader.estimate_bytes(file))
+        return int(form.estimate_bytes(file))
     except Exception:
         # Whatever is wrong with the file will be found and named when it is opened.
         return 0
 
 
-def _find_limit() -> float:
+def find_memory_limit() -> float:
+    """Return half of the machine's memory in bytes; infinity where that cannot be known."""
     names = getattr(os, "sysconf_names", {})
     if "SC_PHYS_PAGES" not in names or "SC_PAGE_SIZE" not in names:
         return float("inf")
@@ -222,29 +208,24 @@ def _check_room(entry: Entry, n_bytes: int, problems: Problems) -> bool:
     return False
 
 
-def _find_source(path: str | os.PathLike[str], problems: Problems) -> tuple[Path, str] | None:
-    """Return where a log lies and the module that reads it, or None after reporting."""
-    dataset = find_dataset(path, problems)
-    if dataset is not None:
-        return dataset, "nacre.logs.formats.minari"
-    if problems:
-        return None
+def _locate(path: str | os.PathLike[str], problems: Problems) -> tuple[Path, LogFormat] | None:
+    """Return where a log lies and its format, or None after reporting."""
     file = Path(path)
+    if not _is_file(file):
+        dataset = find_dataset(path, problems)
+        if dataset is not None or problems:
+            return dataset
     if not _check_file(file, problems):
         return None
-    module = _find_format(file, problems, _FORMATS | _READ_ONLY)
-    return None if module is None else (file, module)
+    form = find_reader(file, problems)
+    return None if form is None else (file, form)
 
 
-def _find_format(path: Path, problems: Problems, formats: dict[str, str]) -> str | None:
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    module = formats.get("".join(suffixes[-2:])) or formats.get("".join(suffixes[-1:]))
-    if module is None:
-        problems.add(
-            f"has the suffix {path.suffix!r}, which is not known",
-            f"use one of {', '.join(formats)}",
-        )
-    return module
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
 
 
 def _check_file(path: Path, problems: Problems) -> bool:

@@ -3,8 +3,8 @@
 from nacre.policies.blackbox import BlackBox
 from nacre.policies.card import Card
 from nacre.policies.cloning.fitting import CloneConfig, CloneMatch, clone_policy
+from nacre.policies.cloning.full_support import find_start, give_full_support
 from nacre.policies.cloning.log_cloning import LogCloneReport, clone_log, find_uncertainty
-from nacre.policies.cloning.opening import find_start, open_policy
 from nacre.policies.cloning.softening import soften
 from nacre.policies.controller import Controller
 from nacre.policies.distributions import (
@@ -18,18 +18,21 @@ from nacre.policies.distributions import (
     Uniform,
     deterministic_choice,
 )
-from nacre.policies.files import (
-    PolicyOptions,
-    fingerprint,
-    read_policy,
-    read_policy_with_provenance,
-    write_policy,
-)
-from nacre.policies.formats.rules import RulePolicy
-from nacre.policies.networks import MLP
-from nacre.policies.policy import MLPPolicy, Policy, Scaling, Signature, TabularPolicy
+from nacre.policies.files import fingerprint, read_policy, read_policy_with_provenance
+from nacre.policies.formats.base import PolicyFormat, PolicyOptions, Provenance
+from nacre.policies.network_policy import MLPPolicy
+from nacre.policies.networks import MLP, Scaling
+from nacre.policies.policy import Policy, Signature
 from nacre.policies.records import Record, RecordedPolicy, record_policy
-from nacre.policies.writing import write_card, write_predictor
+from nacre.policies.rules import RulePolicy
+from nacre.policies.tabular import TabularPolicy
+from nacre.policies.writing import (
+    Delivery,
+    deliver_policy,
+    write_card,
+    write_policy,
+    write_predictor,
+)
 
 __all__ = [
     "MLP",
@@ -41,13 +44,16 @@ __all__ = [
     "CloneConfig",
     "CloneMatch",
     "Controller",
+    "Delivery",
     "Deterministic",
     "Gaussian",
     "LogCloneReport",
     "MLPPolicy",
     "Mixture",
     "Policy",
+    "PolicyFormat",
     "PolicyOptions",
+    "Provenance",
     "Record",
     "RecordedPolicy",
     "RulePolicy",
@@ -58,11 +64,12 @@ __all__ = [
     "Uniform",
     "clone_log",
     "clone_policy",
+    "deliver_policy",
     "deterministic_choice",
     "find_start",
     "find_uncertainty",
     "fingerprint",
-    "open_policy",
+    "give_full_support",
     "read_policy",
     "read_policy_with_provenance",
     "record_policy",

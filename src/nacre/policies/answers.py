@@ -1,4 +1,4 @@
-"""What a policy from outside answers, checked and brought into the form of our heads."""
+"""What a policy from outside answers, checked, as the parameters that our heads read."""
 
 from __future__ import annotations
 

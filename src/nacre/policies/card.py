@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from nacre.policies.policy import MLPPolicy, Policy, describe_space
+from nacre.policies.network_policy import MLPPolicy
+from nacre.policies.policy import Policy, describe_space
 
 LONGEST_TEXT = 500
 

@@ -9,7 +9,8 @@ from jaxtyping import Array, Float
 from nacre.errors import InputError
 from nacre.policies.distributions import ActionDistribution, Categorical, Mixture, Uniform
 from nacre.policies.distributions.interface import ContinuousDistribution, DiscreteDistribution
-from nacre.policies.policy import Policy, Signature, TabularPolicy
+from nacre.policies.policy import Policy, Signature
+from nacre.policies.tabular import TabularPolicy
 
 
 class ExploringPolicy(Policy):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import TYPE_CHECKING, Literal
 
 import jax.numpy as jnp
@@ -45,6 +46,14 @@ def default_head(signature: Signature) -> Head:
 def plain_gaussian(signature: Signature) -> Head:
     """The head for a mean and a standard deviation: clipped wherever the actions have bounds."""
     return "clipped_gaussian" if np.any(np.isfinite(signature.action_limits)) else "gaussian"
+
+
+def digest_outputs(head: Head, *arrays: Array) -> str:
+    """SHA-256 of a head and of arrays that say what it reads."""
+    content = hashlib.sha256(head.encode())
+    for array in arrays:
+        content.update(np.asarray(array).tobytes())
+    return content.hexdigest()
 
 
 def make_distribution(

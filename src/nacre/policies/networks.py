@@ -1,4 +1,4 @@
-"""Multilayer perceptrons on batches of rows."""
+"""Multilayer perceptrons on batches of rows, and the scaling of what they read."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
+from numpy.typing import ArrayLike
 
 from nacre.errors import InputError
 
@@ -21,7 +22,6 @@ ACTIVATIONS: dict[Activation, Callable[[Array], Array]] = {
     "tanh": jnp.tanh,
     "identity": lambda x: x,
 }
-
 
 DRAWN = 2**14
 """Weights that are drawn at a time, at least."""
@@ -90,6 +90,12 @@ class MLP(eqx.Module):
             activations = (*between, "identity")
         return cls(tuple(weights), tuple(biases), activations)
 
+    def with_last(
+        self, weight: Float[Array, "inputs outputs"], bias: Float[Array, " outputs"]
+    ) -> MLP:
+        """The same network with another last layer."""
+        return MLP((*self.weights[:-1], weight), (*self.biases[:-1], bias), self.activations)
+
     @property
     def sizes(self) -> tuple[int, ...]:
         """Width of the input and of each layer."""
@@ -102,6 +108,45 @@ class MLP(eqx.Module):
         ):
             x = ACTIVATIONS[activation](x @ weight + bias)
         return x
+
+
+class Scaling(eqx.Module):
+    """(observation - shift) / scale, taken before the first layer; constants, never trained.
+
+    The quotient is cut off at ±limit where there is one.
+    """
+
+    shift: Float[Array, " size"]
+    scale: Float[Array, " size"]
+    limit: Float[Array, ""] | None = None
+
+    @classmethod
+    def identity(cls, size: int) -> Scaling:
+        """No scaling."""
+        return cls(jnp.zeros(size), jnp.ones(size))
+
+    @classmethod
+    def fit(cls, observations: ArrayLike) -> Scaling:
+        """Mean and standard deviation of a log's observations (rows, size).
+
+        Columns that are constant up to rounding are only shifted.
+        """
+        rows = np.asarray(observations)
+        if rows.ndim != 2 or not len(rows) or not np.all(np.isfinite(rows)):
+            raise InputError(
+                f"observations of shape {rows.shape} cannot be scaled: give at least one row, all "
+                "rows of the same length and without NaN or infinity"
+            )
+        shift = rows.mean(axis=0, dtype=np.float64)
+        spread = rows.std(axis=0, dtype=np.float64)
+        scale = np.where(spread > 1e-6 * np.abs(shift) + 1e-12, spread, 1.0)
+        return cls(jnp.asarray(shift, jnp.float32), jnp.asarray(scale, jnp.float32))
+
+    def __call__(self, observations: Float[Array, "... size"]) -> Float[Array, "... size"]:
+        """Scale rows."""
+        shift, scale, limit = jax.lax.stop_gradient((self.shift, self.scale, self.limit))
+        scaled = (observations - shift) / scale
+        return scaled if limit is None else jnp.clip(scaled, -limit, limit)
 
 
 def draw_weights(key: PRNGKeyArray, shape: tuple[int, ...], bound: float) -> Array:

@@ -4,29 +4,19 @@ import abc
 import functools
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast, get_args
+from typing import TYPE_CHECKING, Any, cast
 
 import equinox as eqx
 import gymnasium
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray
+from jaxtyping import Array
 
 from nacre.errors import InputError
 from nacre.logs.schema.spaces import SpaceError, canonical_space, space_to_json
-from nacre.policies.distributions import ActionDistribution, Categorical
-from nacre.policies.heads import (
-    DISCRETE_HEADS,
-    USUAL_LOG_STD,
-    Head,
-    count_outputs,
-    default_head,
-    make_distribution,
-)
-from nacre.policies.networks import MLP, Activation
+from nacre.policies.distributions import ActionDistribution
 
-DEFAULT_HIDDEN = (256, 256)
 ASKED_ROWS = 4096
 """Rows that a policy is asked about at a time."""
 
@@ -62,18 +52,12 @@ class Signature:
     @property
     def observation_size(self) -> int:
         """Length of an encoded observation: the vector's, or the number of states."""
-        space = self.observation_space
-        if isinstance(space, gymnasium.spaces.Discrete):
-            return int(space.n)
-        return int(np.prod(cast(gymnasium.spaces.Box, space).shape))
+        return _count(self.observation_space)
 
     @property
     def action_size(self) -> int:
         """Number of coordinates of an action vector, or of discrete actions."""
-        space = self.action_space
-        if isinstance(space, gymnasium.spaces.Discrete):
-            return int(space.n)
-        return int(np.prod(cast(gymnasium.spaces.Box, space).shape))
+        return _count(self.action_space)
 
     @property
     def discrete_actions(self) -> bool:
@@ -140,187 +124,11 @@ def ask(policy: Policy, observations: Array) -> ActionDistribution:
     return answer
 
 
-class Scaling(eqx.Module):
-    """(observation - shift) / scale, taken before the first layer; constants, never trained.
-
-    The quotient is cut off at ±limit where there is one.
-    """
-
-    shift: Float[Array, " size"]
-    scale: Float[Array, " size"]
-    limit: Float[Array, ""] | None = None
-
-    @classmethod
-    def identity(cls, size: int) -> "Scaling":
-        """No scaling."""
-        return cls(jnp.zeros(size), jnp.ones(size))
-
-    @classmethod
-    def fit(cls, observations: ArrayLike) -> "Scaling":
-        """Mean and standard deviation of a log's observations (rows, size).
-
-        Columns that are constant up to rounding are only shifted.
-        """
-        rows = np.asarray(observations)
-        if rows.ndim != 2 or not len(rows) or not np.all(np.isfinite(rows)):
-            raise InputError(
-                f"observations of shape {rows.shape} cannot be scaled: give at least one row, all "
-                "rows of the same length and without NaN or infinity"
-            )
-        shift = rows.mean(axis=0, dtype=np.float64)
-        spread = rows.std(axis=0, dtype=np.float64)
-        scale = np.where(spread > 1e-6 * np.abs(shift) + 1e-12, spread, 1.0)
-        return cls(jnp.asarray(shift, jnp.float32), jnp.asarray(scale, jnp.float32))
-
-    def __call__(self, observations: Float[Array, "... size"]) -> Float[Array, "... size"]:
-        """Scale rows."""
-        shift, scale, limit = jax.lax.stop_gradient((self.shift, self.scale, self.limit))
-        scaled = (observations - shift) / scale
-        return scaled if limit is None else jnp.clip(scaled, -limit, limit)
-
-
-class MLPPolicy(Policy):
-    """A multilayer perceptron with a head that makes it a distribution.
-
-    Gaussian heads read 2k outputs: k locations, then k log standard deviations, clipped to
-    `log_std_bounds`. A categorical head takes its outputs for logits, a greedy one takes the action
-    of the largest output for sure. The network of the published policies is the special case of two
-    hidden layers.
-    """
-
-    network: MLP
-    scaling: Scaling | None
-    signature: Signature = eqx.field(static=True)
-    head: Head = eqx.field(static=True)
-    log_std_bounds: tuple[float, float] = eqx.field(static=True, default=USUAL_LOG_STD)
-
-    @classmethod
-    def init(
-        cls,
-        key: PRNGKeyArray,
-        signature: Signature,
-        *,
-        head: Head | None = None,
-        hidden: tuple[int, ...] = DEFAULT_HIDDEN,
-        activations: tuple[Activation, ...] | None = None,
-        scaling: Scaling | None = None,
-    ) -> "MLPPolicy":
-        """A random policy; the head follows from the action space unless given."""
-        head = head or default_head(signature)
-        outputs = count_outputs(head, signature.action_size)
-        network = MLP.init(key, (signature.observation_size, *hidden, outputs), activations)
-        policy = cls(network, scaling, signature, head)
-        policy.check()
-        return policy
-
-    def check(self) -> None:
-        """Raise `InputError` if layers, scaling, head and spaces do not fit together."""
-        problems = [*self._head_problems(), *self._input_problems()]
-        if problems:
-            raise InputError(problems)
-
-    def _head_problems(self) -> list[str]:
-        space, size = describe_space(self.signature.action_space), self.signature.action_size
-        discrete = self.signature.discrete_actions
-        if self.head not in get_args(Head):
-            return [f"unknown head {self.head!r:.60}; known: {', '.join(get_args(Head))}"]
-        problems = []
-        if discrete != (self.head in DISCRETE_HEADS):
-            problems.append(
-                f"head {self.head!r} does not fit action space {space}: use "
-                + ("'categorical' or 'greedy'" if discrete else "a Gaussian or deterministic head")
-            )
-        if self.network.sizes[-1] != count_outputs(self.head, size):
-            problems.append(
-                f"last layer has {self.network.sizes[-1]} outputs, the head {self.head!r} for "
-                f"{size} {'actions' if discrete else 'action coordinates'} needs "
-                f"{count_outputs(self.head, size)}"
-            )
-        if self.head == "squashed_gaussian" and not discrete:
-            low, high = (np.asarray(limit) for limit in self.signature.action_limits)
-            if not np.all(np.isfinite([low, high])) or np.any(low >= high):
-                problems.append(
-                    "a squashed Gaussian needs finite action bounds, lower ones below upper ones, "
-                    f"the action space is {space}: give such bounds or use head 'gaussian'"
-                )
-        lowest, highest = self.log_std_bounds
-        # Beyond these the standard deviation or its square leaves float32.
-        if not -40.0 <= lowest <= highest <= 40.0:
-            problems.append(
-                f"log_std_bounds {self.log_std_bounds}: give two increasing numbers between -40 "
-                "and 40, usually (-20, 2)"
-            )
-        return problems
-
-    def _input_problems(self) -> list[str]:
-        size = self.signature.observation_size
-        problems = []
-        if self.network.sizes[0] != size:
-            problems.append(
-                f"first layer has {self.network.sizes[0]} inputs, the observation space "
-                f"{describe_space(self.signature.observation_space)} has {size}"
-            )
-        if self.scaling is not None:
-            shapes = {self.scaling.shift.shape, self.scaling.scale.shape}
-            if shapes != {(size,)} or not bool(jnp.all(self.scaling.scale > 0)):
-                problems.append(
-                    f"observation scaling needs {size} shifts and as many positive scales"
-                )
-            limit = self.scaling.limit
-            if limit is not None and (limit.shape != () or not bool(limit > 0)):
-                problems.append("observation scaling needs one positive number as its limit")
-            if isinstance(self.observation_space, gymnasium.spaces.Discrete):
-                problems.append("discrete observations are not scaled: leave the scaling out")
-        return problems
-
-    def __call__(self, observations: Array) -> ActionDistribution:
-        """The distribution of actions at each observation."""
-        return self.distribution(self.network(self.encode(observations)))
-
-    def encode(self, observations: Array) -> Float[Array, "... size"]:
-        """What the first layer sees: one-hot rows of discrete observations, scaled vectors."""
-        if isinstance(self.observation_space, gymnasium.spaces.Discrete):
-            return jax.nn.one_hot(observations, self.signature.observation_size)
-        return observations if self.scaling is None else self.scaling(observations)
-
-    def distribution(self, outputs: Float[Array, "... outputs"]) -> ActionDistribution:
-        """The head: network outputs as a distribution."""
-        return make_distribution(self.head, outputs, self.signature, self.log_std_bounds)
-
-
-class TabularPolicy(Policy):
-    """A row of logits for each of finitely many states; -inf means never."""
-
-    logits: Float[Array, "states actions"]
-    signature: Signature = eqx.field(static=True)
-
-    @classmethod
-    def from_probabilities(cls, table: ArrayLike) -> "TabularPolicy":
-        """The policy with these rows of probabilities (states, actions)."""
-        rows = np.asarray(table)
-        if (
-            rows.ndim != 2
-            or rows.size == 0
-            or not np.all(rows >= 0)
-            or not np.all(np.abs(rows.sum(axis=-1) - 1.0) <= 1e-5)
-        ):
-            raise InputError(
-                f"a policy table of shape {rows.shape} is not a matrix of probabilities: every row "
-                "is a state, its entries must be non-negative and add up to one"
-            )
-        signature = Signature(
-            gymnasium.spaces.Discrete(rows.shape[0]), gymnasium.spaces.Discrete(rows.shape[1])
-        )
-        return cls(jnp.log(jnp.asarray(rows)), signature)
-
-    @property
-    def table(self) -> Float[Array, "states actions"]:
-        """Probabilities of all actions in all states."""
-        return jax.nn.softmax(self.logits, axis=-1)
-
-    def __call__(self, observations: Array) -> Categorical:
-        """The rows of the observed states."""
-        return Categorical(self.logits[observations])
+def _count(space: gymnasium.Space[Any]) -> int:
+    """Values of a discrete space, or coordinates of a box."""
+    if isinstance(space, gymnasium.spaces.Discrete):
+        return int(space.n)
+    return int(np.prod(cast(gymnasium.spaces.Box, space).shape))
 
 
 def describe_space(space: gymnasium.Space[Any]) -> str:

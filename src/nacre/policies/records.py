@@ -7,7 +7,6 @@ any other gets what a clone says.
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 
 import equinox as eqx
@@ -15,7 +14,8 @@ import gymnasium
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray, UInt
+from jaxtyping import Array, Float, PRNGKeyArray, UInt
+from numpy.typing import ArrayLike
 
 from nacre.errors import InputError
 from nacre.logs import Log
@@ -23,9 +23,11 @@ from nacre.policies.answers import WIDEST_LOG_STD
 from nacre.policies.blackbox import BlackBox, as_batch
 from nacre.policies.cloning.fitting import CloneConfig, CloneMatch, clone_outputs
 from nacre.policies.distributions import ActionDistribution
-from nacre.policies.heads import Head, make_distribution
+from nacre.policies.heads import Head, digest_outputs, make_distribution
+from nacre.policies.network_policy import MLPPolicy
 from nacre.policies.networks import MLP
-from nacre.policies.policy import MLPPolicy, Policy, Signature, TabularPolicy
+from nacre.policies.policy import Policy, Signature
+from nacre.policies.tabular import TabularPolicy
 
 MOST_STATES = 1_000_000
 """Discrete observation spaces up to this size are asked for altogether."""
@@ -103,10 +105,7 @@ class RecordedPolicy(Policy):
     @property
     def digest(self) -> str:
         """SHA-256 of all that was said."""
-        content = hashlib.sha256(self.head.encode())
-        for array in (self.keys, self.checks, self.outputs):
-            content.update(np.asarray(array).tobytes())
-        return content.hexdigest()
+        return digest_outputs(self.head, self.keys, self.checks, self.outputs)
 
 
 @dataclass(frozen=True)
@@ -193,11 +192,16 @@ def _tabulate(policy: BlackBox, n: int) -> Policy:
         raise InputError(
             f"{n:,} discrete states are more than {MOST_STATES:,}; give observations as vectors"
         )
-    outputs = jnp.asarray(policy.outputs_at(np.arange(n)))
-    if policy.head == "categorical":
-        return TabularPolicy(outputs, policy.signature)
-    network = MLP((outputs,), (jnp.zeros(outputs.shape[1]),), ("identity",))
-    return MLPPolicy(network, None, policy.signature, policy.head, WIDEST_LOG_STD)
+    return tabulate_outputs(policy.head, policy.outputs_at(np.arange(n)), policy.signature)
+
+
+def tabulate_outputs(head: Head, outputs: np.ndarray, signature: Signature) -> Policy:
+    """The policy whose head reads the row of outputs (states, outputs) of each discrete state."""
+    rows = jnp.asarray(outputs)
+    if head == "categorical":
+        return TabularPolicy(rows, signature)
+    network = MLP((rows,), (jnp.zeros(rows.shape[1]),), ("identity",))
+    return MLPPolicy(network, None, signature, head, WIDEST_LOG_STD)
 
 
 @jax.jit

@@ -6,34 +6,94 @@ import contextlib
 import os
 import secrets
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from nacre.errors import InputError
 from nacre.policies.card import Card, format_card
-from nacre.policies.formats.onnx_graph import build_onnx
-from nacre.policies.formats.safetensors import SUFFIX, describe_policy, dump_safetensors
+from nacre.policies.formats.registry import POLICY_FORMATS, find_writable
 from nacre.policies.policy import Policy
+
+DELIVERED: Mapping[str, str] = {
+    "safetensors": "the policy; read it with nacre.read_policy",
+    "onnx": "the same for ONNX runtimes",
+}
+"""Formats of a delivery, and what to say of each file."""
 
 
 def write_policy(
     policy: Policy, path: str | os.PathLike[str], provenance: Mapping[str, Any] | None = None
 ) -> None:
-    """Write a policy of ours to a `.safetensors` or `.onnx` file, whole or not at all.
+    """Write a policy in the format of the file's ending, whole or not at all.
+
+    Args:
+        policy: A network or a table, or whatever else the format writes.
+        path: Ends in `.safetensors` or `.onnx`, or as the formats of other packages say.
+        provenance: Where the policy comes from; plain numbers, texts, lists and dictionaries.
 
     Raises:
-        InputError: If it has no file form, holds NaN, or the file cannot be written.
+        InputError: If it has no such form, holds NaN, or the file cannot be written.
     """
     path = Path(path)
-    if path.suffix.lower() not in (SUFFIX, ".onnx"):
-        raise InputError(f"{path}: a policy file ends in {SUFFIX} or .onnx; choose such a name")
+    form = find_writable(path)
     try:
-        blob = dump_safetensors(policy, provenance or {})
-        if path.suffix.lower() == ".onnx":
-            blob = build_onnx(policy, describe_policy(policy, provenance or {}))
+        blob = form.dump(policy, provenance or {})
     except InputError as error:
         raise InputError([f"{path}: {problem}" for problem in error.problems]) from None
     write_whole(path, blob)
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """The files of a policy that was handed over.
+
+    Attributes:
+        files: File name → what it is.
+        missing: A sentence for each file that the policy has no form for.
+    """
+
+    files: Mapping[str, str]
+    missing: tuple[str, ...]
+
+
+def deliver_policy(
+    policy: Policy,
+    folder: str | os.PathLike[str],
+    stem: str,
+    provenance: Mapping[str, Any],
+    formats: Mapping[str, str] = DELIVERED,
+) -> Delivery:
+    """Write a policy in several formats side by side, and what acts with it without JAX.
+
+    A file of another policy under the same name, from an earlier delivery, is removed where this
+    policy has no such form.
+
+    Args:
+        policy: The policy.
+        folder: Where the files go.
+        stem: Their name without the ending.
+        provenance: Where the policy comes from.
+        formats: Names in `nacre.policies.formats.registry.POLICY_FORMATS` → what the file is.
+    """
+    files: dict[str, str] = {}
+    missing: list[str] = []
+    for form_name, text in formats.items():
+        form = POLICY_FORMATS.find(form_name)
+        path = Path(folder) / f"{stem}{form.suffixes[0]}"
+        try:
+            blob = form.dump(policy, provenance)
+        except InputError as error:
+            missing.append(f"no {path.name}: {error.problems[0]}")
+            with contextlib.suppress(OSError):
+                path.unlink(missing_ok=True)
+            continue
+        write_whole(path, blob)
+        files[path.name] = text
+    if (acting := f"{stem}.safetensors") in files:
+        write_predictor(Path(folder) / "predict.py")
+        files["predict.py"] = f"acts with {acting}, without JAX"
+    return Delivery(files, tuple(missing))
 
 
 def write_card(path: str | os.PathLike[str], card: Card) -> None:

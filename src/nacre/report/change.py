@@ -1,9 +1,8 @@
-"""Where a switch changes what is done: the dearest states, and both policies' actions there."""
+"""Where a switch changes what is done: a few states, and both policies' actions there."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,15 +15,13 @@ from numpy.typing import NDArray
 
 from nacre.costs.family import SwitchingCost
 from nacre.costs.statewise import Comparison, StatewiseCost
-from nacre.logs import Log
+from nacre.logs import Log, action_labels, observation_labels, observation_names
 from nacre.policies.distributions.interface import DiscreteDistribution
 from nacre.policies.policy import Policy
 
-Advantage = Callable[[NDArray[np.generic]], NDArray[np.float64]]
-
 N_STATES = 4096
 STEPS = 20
-PLACES = {"dearest": 1.0, "dearer than 9 in 10": 0.9, "middle": 0.5, "cheapest": 0.0}
+PLACES = {"highest cost": 1.0, "90th percentile": 0.9, "median": 0.5, "lowest cost": 0.0}
 MOST_ACTIONS = 8
 MOST_COORDINATES = 6
 
@@ -39,8 +36,6 @@ class Change:
     old_actions: NDArray[np.float64]
     new_actions: NDArray[np.float64]
     concentration: NDArray[np.float64]
-    state_gains: NDArray[np.float64]
-    gain_concentration: NDArray[np.float64]
 
     def as_fields(self) -> dict[str, Any]:
         """Arguments for `Evidence`."""
@@ -53,19 +48,17 @@ def examine_change(
     cost: SwitchingCost,
     log: Log,
     *,
-    advantage: Advantage | None = None,
     seed: int = 0,
 ) -> Change:
-    """Compare both policies at telling states of the log: the dearest, the cheapest, the best.
+    """Compare both policies at states of the log: from the highest switching cost to the lowest.
 
-    Actions are told one by one where they are discrete, by their groups where they are vectors.
+    Discrete actions are named one by one, vectors by their groups. Names are the log's own.
 
     Args:
         old_policy: The policy in force.
         new_policy: The one proposed.
-        cost: The price of the switch.
+        cost: The cost of the switch.
         log: The log whose states are looked at.
-        advantage: What the new policy gains at rows of states; nothing is said of gains without it.
         seed: Of the states that are drawn.
     """
     rng = np.random.default_rng(seed)
@@ -84,25 +77,20 @@ def examine_change(
     costs = np.asarray(cost.statewise_cost(comparison), np.float64) * weights
     order = np.argsort(costs, kind="stable")
     places = {name: int(order[round(at * (len(order) - 1))]) for name, at in PLACES.items()}
-    gains = np.zeros(0)
-    if advantage is not None:
-        gains = np.asarray(advantage(states), np.float64)
-        places["gains most"] = int(np.argmax(np.nan_to_num(gains, nan=-np.inf)))
     chosen = list(places.values())
-    if new_policy.signature.discrete_actions:
-        names = tuple(f"action {index}" for index in range(old.shape[-1]))
-    else:
-        names = cost.statewise.group_names(new_policy.action_space)
+    names = (
+        _name_actions(log, old.shape[-1])
+        if new_policy.signature.discrete_actions
+        else cost.statewise.group_names(new_policy.action_space)
+    )
     kept = _most_changed(old[chosen], new[chosen])
     return Change(
-        tuple(f"{place}: {_describe_state(states[row])}" for place, row in places.items()),
+        tuple(f"{place}: {_describe_state(log, states[row])}" for place, row in places.items()),
         costs[chosen],
         tuple(names[index] for index in kept),
         old[chosen][:, kept],
         new[chosen][:, kept],
         _concentrate(costs[order[::-1]]),
-        gains[chosen] if gains.size else gains,
-        _concentrate(np.sort(np.maximum(np.nan_to_num(gains), 0.0))[::-1]) if gains.size else gains,
     )
 
 
@@ -139,16 +127,29 @@ def _most_changed(old: NDArray[np.float64], new: NDArray[np.float64]) -> NDArray
 
 
 def _concentrate(costs: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Share of the cost in the first 0, 1/20, 2/20, … of the states, dearest first."""
+    """Share of the cost in the first 0, 1/20, 2/20, … of the states, highest cost first."""
     running = np.concatenate([[0.0], np.cumsum(costs)])
     places = np.linspace(0, len(costs), STEPS + 1)
     shares = np.interp(places, np.arange(len(running)), running)
     return shares / running[-1] if running[-1] > 0 else np.zeros_like(shares)
 
 
-def _describe_state(state: NDArray[np.generic]) -> str:
-    numbers = np.atleast_1d(state)
+def _name_actions(log: Log, n: int) -> tuple[str, ...]:
+    labels = action_labels(log)
+    if labels is not None and len(labels) == n:
+        return tuple(str(label) for label in labels)
+    return tuple(f"action {index}" for index in range(n))
+
+
+def _describe_state(log: Log, state: NDArray[np.generic]) -> str:
+    """A state by its label, or by its coordinates with their names where the log has some."""
     if state.ndim == 0:
+        labels = observation_labels(log)
+        if labels is not None and int(state) < len(labels):
+            return str(labels[int(state)])
         return f"state {state}"
-    shown = ", ".join(f"{number:.3g}" for number in numbers[:MOST_COORDINATES])
-    return f"({shown}{', …' if len(numbers) > MOST_COORDINATES else ''})"
+    numbers = [f"{number:.3g}" for number in np.ravel(state)[:MOST_COORDINATES]]
+    names = observation_names(log) if "columns" in log.provenance else ()
+    if len(names) == state.size:
+        numbers = [f"{name} {number}" for name, number in zip(names, numbers, strict=False)]
+    return f"({', '.join(numbers)}{', …' if state.size > MOST_COORDINATES else ''})"

@@ -17,20 +17,34 @@ MOST_GROUPS = 6
 
 @dataclass(frozen=True)
 class Row:
-    """A number with its interval, or points, under a name."""
+    """A number with its interval under a name.
+
+    Args:
+        name: Left above the interval.
+        kind: How it is coloured.
+        mean: The number; None where it is not known.
+        low: Lower end of the interval.
+        high: Upper end.
+        mark: Another number to compare with, drawn as a short line across.
+        note: Right above the interval.
+    """
 
     name: str
     kind: str
     mean: float | None
     low: float | None = None
     high: float | None = None
-    points: tuple[float, ...] = ()
+    mark: float | None = None
     note: str = ""
 
 
 def draw_rows(title: str, rows: Sequence[Row]) -> Markup:
-    """Intervals below one another on a common axis that holds zero."""
-    numbers = [n for row in rows for n in (row.mean, row.low, row.high, *row.points)]
+    """Intervals below one another on a common axis that holds zero.
+
+    Rows of the kind "unused" do not stretch it: what lies outside is drawn at the edge.
+    """
+    fitted = [row for row in rows if row.kind != "unused"] or rows
+    numbers = [n for row in fitted for n in (row.mean, row.low, row.high, row.mark)]
     axis = fit_axis(numbers, LEFT, RIGHT)
     bottom = ROW * len(rows) + 6
     # Between the rows' words, not through them.
@@ -69,10 +83,9 @@ def _draw_row(row: Row, axis: Axis, y: float) -> list[Markup]:
         parts += [
             line(end, middle - 5, end, middle + 5, f"whisker {row.kind}") for end in (low, high)
         ]
-    parts += [
-        element("circle", cx=axis.place(point), cy=middle, r=3.0, class_=f"point {row.kind}")
-        for point in row.points
-    ]
+    if row.mark is not None:
+        x = axis.place(row.mark)
+        parts.append(line(x, middle - 8, x, middle + 8, "mark"))
     if row.mean is not None:
         x = axis.place(row.mean)
         parts.append(element("circle", cx=x, cy=middle, r=5.5, class_=f"mean {row.kind}"))
@@ -88,7 +101,7 @@ def draw_tried(axis: Axis) -> Markup:
         element("circle", cx=axis.first, cy=13, r=5.5, class_="mean new"),
     ]
     moved = element("g", *parts, id="tried-interval")
-    return picture("Net gain at these prices, against zero", 50, *draw_scale(axis, 28), moved)
+    return picture("Net gain at these weights, against zero", 50, *draw_scale(axis, 28), moved)
 
 
 def draw_cost(learning: float, transaction: float) -> Markup:

@@ -35,24 +35,20 @@ class Evidence:
     """What lies behind a decision, as far as it was kept.
 
     Args:
-        returns: (E,) discounted returns of the old policy's own episodes.
-        old_members: (K,) value of the old policy by each critic that judged.
+        returns: (E,) discounted returns of the log's episodes.
         curve_names: Names of the candidates that were learned.
         curves: (C, N) estimated net value after each epoch of learning, NaN after its end.
         stop_reasons: Why learning ended, one for each candidate.
-        state_names: M telling states.
+        state_names: M states, from the highest switching cost to the lowest.
         state_costs: (M,) cost of the switch at each.
         action_names: A actions, or groups of actions.
         old_actions: (M, A) their probabilities under the old policy.
         new_actions: (M, A) the same under the new one.
-        concentration: (P,) share of the whole cost in the dearest states, from none of the states
-            to all of them in even steps.
-        state_gains: (M,) what the new policy's first action gains at each telling state.
-        gain_concentration: (P,) share of all such gains in the states that gain most.
+        concentration: (P,) share of the whole cost in the states with the highest cost, from none
+            of the states to all of them in even steps.
     """
 
     returns: Numbers = field(default_factory=_none)
-    old_members: Numbers = field(default_factory=_none)
     curve_names: tuple[str, ...] = ()
     curves: Numbers = field(default_factory=_no_rows)
     stop_reasons: tuple[str, ...] = ()
@@ -62,8 +58,6 @@ class Evidence:
     old_actions: Numbers = field(default_factory=_no_rows)
     new_actions: Numbers = field(default_factory=_no_rows)
     concentration: Numbers = field(default_factory=_none)
-    state_gains: Numbers = field(default_factory=_none)
-    gain_concentration: Numbers = field(default_factory=_none)
 
     def __post_init__(self) -> None:
         n_curves, n_states, n_actions = map(
@@ -72,14 +66,11 @@ class Evidence:
         problems = []
         for name, wanted in (
             ("returns", (None,)),
-            ("old_members", (None,)),
             ("curves", (n_curves, None)),
             ("state_costs", (n_states,)),
             ("old_actions", (n_states, n_actions)),
             ("new_actions", (n_states, n_actions)),
             ("concentration", (None,)),
-            ("state_gains", (n_states,)),
-            ("gain_concentration", (None,)),
         ):
             array = np.asarray(getattr(self, name), np.float64)
             object.__setattr__(self, name, array)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from nacre.report.case import Case, Limit, find_end
+from nacre.inference.price import LEAST_MASS
+from nacre.report.prices import Prices
 from nacre.report.svg import WIDTH, Axis, element, line, picture, polygon, round_up, text
 
 HEIGHT = 300.0
@@ -26,58 +27,56 @@ class Reach:
     transaction: float
 
 
-def find_reach(case: Case) -> Reach:
-    """Far enough to see where the answer turns, and twice what is paid today at least."""
-    limits = case.find_limits()
-    learning, transaction = case.weights
-    masses = [(price.learning_mass, price.transaction_mass) for price in case.prices]
-    across = _reach(learning, transaction, limits, masses)
-    up = _reach(transaction, learning, limits, [mass[::-1] for mass in masses])
-    # Transaction dearer than learning is outside of the cost model.
-    return Reach(across, max(min(across, up), transaction))
+def find_reach(prices: Prices) -> Reach:
+    """Far enough to see where the answer changes, and twice what is paid today at least."""
+    across, up = _reach(prices, 0), _reach(prices, 1)
+    # A transaction weight above the learning weight is outside of the cost model.
+    return Reach(across, max(min(across, up), prices.weights[1]))
 
 
-def _reach(
-    weight: float, other: float, limits: tuple[Limit, ...], masses: list[tuple[float, float]]
-) -> float:
-    turns = [
-        (limit.expected - other * beside) / mass
-        for limit, (mass, beside) in zip(limits, masses, strict=True)
-        if mass > 1e-9 and math.isfinite(limit.expected)
-    ]
-    # A candidate that hardly moves mass turns at an absurd price: it must not hide all the others.
-    turns = [turn for turn in turns if turn > 0]
-    far = min(max(turns, default=0.0), 5 * min(turns, default=0.0))
-    return round_up(max(2 * weight, ROOM * far, 0.2 * other) or 1.0, ENDS)
+def _reach(prices: Prices, weight: int) -> float:
+    today, other = prices.weights[weight], prices.weights[1 - weight]
+    ends = []
+    for one in prices.lines:
+        mass, beside = one.masses[weight], one.masses[1 - weight]
+        limits = prices.limit(one)
+        limit = limits.possible if math.isfinite(limits.possible) else limits.expected
+        if mass >= LEAST_MASS and math.isfinite(limit):
+            ends.append((limit - one.fixed - other * beside) / mass)
+    # A candidate that hardly moves mass ends at an absurd weight: it must not hide all the others.
+    ends = [end for end in ends if end > 0]
+    far = min(max(ends, default=0.0), 5 * min(ends, default=0.0))
+    return round_up(max(2 * today, ROOM * far, 0.2 * other) or 1.0, ENDS)
 
 
-def draw_map(case: Case, reach: Reach) -> Markup:
+def draw_map(prices: Prices, reach: Reach) -> Markup:
     """Regions of switch, undecided and keep; c_l to the right, c_t upwards."""
     across = Axis(0.0, reach.learning, LEFT, RIGHT)
     up = Axis(0.0, reach.transaction, BOTTOM, TOP)
-    proven, expected = _edges(case, reach)
+    edges = find_edges(prices, reach)
     heights = [up.place(reach.transaction * row / (ROWS - 1)) for row in range(ROWS)]
-    first = [(across.place(x), y) for x, y in zip(proven, heights, strict=True)]
-    second = [(across.place(x), y) for x, y in zip(expected, heights, strict=True)]
+    drawn = {
+        name: [(across.place(x), y) for x, y in zip(edge, heights, strict=True)]
+        for name, edge in edges.items()
+    }
     corner = min(reach.learning, reach.transaction)
-    x, y = across.place(case.weights[0]), up.place(case.weights[1])
+    barred = [
+        (LEFT, BOTTOM),
+        (across.place(corner), up.place(corner)),
+        (across.place(corner), TOP),
+        (LEFT, TOP),
+    ]
+    x, y = across.place(prices.weights[0]), up.place(prices.weights[1])
     return picture(
         "Map of verdicts over the weights of learning and transaction",
         HEIGHT,
         _hatch(),
         polygon([(LEFT, BOTTOM), (RIGHT, BOTTOM), (RIGHT, TOP), (LEFT, TOP)], "keep"),
-        polygon([(LEFT, BOTTOM), *second, (LEFT, TOP)], "undecided"),
-        polygon([(LEFT, BOTTOM), *first, (LEFT, TOP)], "switch"),
-        polygon(
-            [
-                (LEFT, BOTTOM),
-                (across.place(corner), up.place(corner)),
-                (across.place(corner), TOP),
-                (LEFT, TOP),
-            ],
-            "barred",
-        ),
-        *_name_regions(proven, expected, reach, heights),
+        polygon([(LEFT, BOTTOM), *drawn["possible"], (LEFT, TOP)], "undecided"),
+        polygon([(LEFT, BOTTOM), *drawn["proven"], (LEFT, TOP)], "switch"),
+        _draw_expected(drawn["expected"]),
+        polygon(barred, "barred"),
+        *_name_regions(edges["proven"], edges["possible"], reach, heights),
         *_draw_axes(across, up),
         element("path", d=f"M{x:.2f} {y - 7:.2f}l7 7l-7 7l-7 -7z", class_="recorded"),
         element(
@@ -91,21 +90,21 @@ def draw_map(case: Case, reach: Reach) -> Markup:
     )
 
 
-def _edges(case: Case, reach: Reach) -> tuple[list[float], list[float]]:
-    """For rows of growing c_t, up to which c_l it is switched, and a gain expected."""
-    limits = case.find_limits()
-    edges: tuple[list[float], list[float]] = ([], [])
+def find_edges(prices: Prices, reach: Reach) -> dict[str, list[float]]:
+    """For rows of growing c_t, up to which c_l a gain is proven, expected and possible."""
+    edges: dict[str, list[float]] = {"proven": [], "expected": [], "possible": []}
     for row in range(ROWS):
-        transaction = reach.transaction * row / (ROWS - 1)
-        for edge, name in zip(edges, ("proven", "expected"), strict=True):
-            ends = [
-                find_end(
-                    getattr(limit, name) - transaction * price.transaction_mass, price.learning_mass
-                )
-                for limit, price in zip(limits, case.prices, strict=True)
-            ]
-            edge.append(min(max(0.0, *ends, 0.0), reach.learning))
+        ends = prices.find_ends(0, reach.transaction * row / (ROWS - 1))
+        for name, edge in edges.items():
+            edge.append(min(getattr(ends, name), reach.learning))
     return edges
+
+
+def _draw_expected(points: list[tuple[float, float]]) -> Markup:
+    """Where the net gain in one number is nothing; not along the edges of the map."""
+    inner = [(x, y) for x, y in points if LEFT < x < RIGHT]
+    written = " ".join(f"{x:.2f},{y:.2f}" for x, y in inner)
+    return element("polyline", points=written, class_="expected")
 
 
 def _hatch() -> Markup:
@@ -121,18 +120,18 @@ def _hatch() -> Markup:
 
 
 def _name_regions(
-    proven: list[float], expected: list[float], reach: Reach, heights: list[float]
+    proven: list[float], possible: list[float], reach: Reach, heights: list[float]
 ) -> list[Markup]:
     """A name in each region, where its widest row has room for it."""
     names = []
     spans = {
         "switch": [(0.0, end) for end in proven],
-        "undecided": list(zip(proven, expected, strict=True)),
-        "keep": [(start, reach.learning) for start in expected],
+        "undecided": list(zip(proven, possible, strict=True)),
+        "keep": [(start, reach.learning) for start in possible],
     }
     across = Axis(0.0, reach.learning, LEFT, RIGHT)
     for name, rows in spans.items():
-        # Not at the very edge, and below the bar of weights that make no sense.
+        # Not at the very edge, and below the region of weights that make no sense.
         inner = range(3, ROWS - 3)
         best = max(inner, key=lambda i: (round(rows[i][1] - rows[i][0], 9), -abs(i - ROWS // 3)))
         start, end = (across.place(x) for x in rows[best])
@@ -154,10 +153,10 @@ def _draw_axes(across: Axis, up: Axis) -> list[Markup]:
         parts.append(
             text(LEFT - 5, max(y + 4, TOP + 8), up.label(tick), anchor="end", class_="tick")
         )
-    parts.append(text((LEFT + RIGHT) / 2, HEIGHT - 8, "price of learning, c_l", anchor="middle"))
+    parts.append(text((LEFT + RIGHT) / 2, HEIGHT - 8, "learning weight, c_l", anchor="middle"))
     turned = element(
         "text",
-        "price of transaction, c_t",
+        "transaction weight, c_t",
         transform=f"translate(11 {(TOP + BOTTOM) / 2:g}) rotate(-90)",
         text_anchor="middle",
         class_="label",

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from nacre.advice.result import Advice
-from nacre.training.progress import Tick
+from nacre.training.progress import ProgressEvent
 
 LONGEST_NAME = 120
 """Of a part of a name; names become those of files in some stores."""
@@ -29,10 +29,10 @@ def clean_name(name: str) -> str:
     return f"{cleaned}-{hashlib.sha256(name.encode(errors='replace')).hexdigest()[:8]}"
 
 
-def read_tick(tick: Tick) -> dict[str, float]:
+def read_tick(event: ProgressEvent) -> dict[str, float]:
     """The numbers of an epoch by name; those that are none leave a gap in the curve."""
-    stage = clean_name(tick.stage)
-    return _keep_finite({f"{stage}/loss": tick.loss, f"{stage}/estimate": tick.estimate})
+    stage = clean_name(event.stage)
+    return _keep_finite({f"{stage}/loss": event.loss, f"{stage}/estimate": event.estimate})
 
 
 def read_decision(advice: Advice) -> dict[str, float]:

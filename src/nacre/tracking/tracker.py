@@ -12,7 +12,7 @@ from nacre.advice.result import Advice
 from nacre.tracking.entries import describe_decision, flatten, read_decision, read_tick
 from nacre.tracking.mlflow_run import MlflowRun
 from nacre.tracking.tensorboard_events import TensorBoardRun
-from nacre.training.progress import Reporter, Tick
+from nacre.training.progress import Progress, ProgressEvent
 
 FILES = ("decision.json", "report.html")
 PARAMETERS = ("config", "cost_model", "seed")
@@ -53,7 +53,7 @@ class Tracker:
         self._started = False
 
     @property
-    def reporter(self) -> Reporter:
+    def reporter(self) -> Progress:
         """Hears of every epoch; give it to `nacre.advise`."""
         return self._hear
 
@@ -84,10 +84,10 @@ class Tracker:
         self._tell(lambda place: place.close(status))
         self.places.clear()
 
-    def _hear(self, tick: Tick) -> None:
-        numbers = read_tick(tick)
+    def _hear(self, event: ProgressEvent) -> None:
+        numbers = read_tick(event)
         if numbers:
-            self._tell(lambda place: place.log_numbers(numbers, tick.epoch + 1))
+            self._tell(lambda place: place.log_numbers(numbers, event.epoch + 1))
 
     def _tell(self, act: Callable[[Place], None]) -> None:
         for place in list(self.places):
@@ -137,11 +137,11 @@ def open_tracking(tensorboard: Path | None = None, mlflow: str | None = None) ->
         tracker.close(status)
 
 
-def combine_reporters(*reporters: Reporter) -> Reporter:
+def combine_reporters(*reporters: Progress) -> Progress:
     """One reporter that tells them all, in this order."""
 
-    def report(tick: Tick) -> None:
+    def report(event: ProgressEvent) -> None:
         for reporter in reporters:
-            reporter(tick)
+            reporter(event)
 
     return report

@@ -7,7 +7,7 @@ Actor-Critic (Algorithm 1, lines 3-5 and 7).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 import equinox as eqx
 import jax
@@ -16,12 +16,13 @@ import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from nacre.errors import InputError
+from nacre.policies.networks import Scaling
 from nacre.policies.optimisers import clipped_adam, init_memory
-from nacre.policies.policy import Policy, Scaling, Signature
+from nacre.policies.policy import Policy, Signature
+from nacre.training.batches import Batch
 from nacre.training.critics import Chosen, Critics
 from nacre.training.loop import measure_norm
 from nacre.training.noise import draw_uniforms
-from nacre.training.transitions import Batch, Transitions
 
 Backup = Literal["min", "mean", "own"]
 Form = Literal["apart", "net"]
@@ -44,8 +45,8 @@ class CriticConfig:
         max_gradient_norm: Gradients, of all members together, longer than this are shortened to
             it; None for never.
         polyak: ρ_stb, the share that the target networks keep at each step.
-        backup: What the target is built from: the minimum over the members (the paper), their mean,
-            or each member's own target network.
+        backup: What the target is built from: "min", the minimum over the members (the paper's
+            pessimistic backup), "mean", their mean, or "own", each member's own target network.
         n_next_actions: Actions drawn at each next state (action vectors only).
         batch_size: Rows in a mini-batch.
     """
@@ -224,27 +225,3 @@ def polyak_average(target: T, online: T, polyak: float) -> T:
         lambda slow, fast: slow + (1.0 - polyak) * (fast - slow), target, online
     )
     return averaged
-
-
-@eqx.filter_jit
-def fit_critics(
-    config: CriticConfig,
-    transitions: Transitions,
-    targets: Float[Array, " rows"],
-    state: CriticState,
-    key: PRNGKeyArray,
-    n_steps: int,
-) -> CriticState:
-    """Steps of plain regression on a target for every row of the log, in one compiled loop."""
-    dynamic, static = eqx.partition(state, eqx.is_array)
-
-    def step(i: Array, dynamic: Any) -> Any:
-        state = eqx.combine(dynamic, static)
-        rows = jax.random.randint(
-            jax.random.fold_in(key, i), (config.batch_size,), 0, len(transitions)
-        )
-        state, _ = step_critics(config, state, transitions.take(rows), targets[rows])
-        return eqx.filter(state, eqx.is_array)
-
-    fitted: CriticState = eqx.combine(jax.lax.fori_loop(0, n_steps, step, dynamic), static)
-    return fitted

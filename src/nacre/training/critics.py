@@ -16,8 +16,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from nacre.policies.distributions import ActionDistribution, DiscreteDistribution
-from nacre.policies.networks import draw_weights
-from nacre.policies.policy import Scaling, Signature
+from nacre.policies.networks import Scaling, draw_weights
+from nacre.policies.policy import Signature
 
 Combine = Literal["min", "mean"] | float
 Chosen = Combine | Bool[Array, ""]

@@ -27,6 +27,8 @@ class EvaluationConfig:
         asked_once: Ask the policy once at each of the log's next states instead of at every step:
             sooner where the steps pass through the log several times. The same numbers but for
             rounding. Logs that are mapped are asked at every step all the same.
+        clip_targets: Keep targets within what the log's rewards allow for ever, and zero where an
+            episode can end.
         settled_tolerance: The estimate has settled when its last two fifths moved by no more than
             this share of the range it has covered plus its own size.
     """
@@ -40,6 +42,7 @@ class EvaluationConfig:
     averaged: bool = False
     bootstrap: bool = False
     asked_once: bool = False
+    clip_targets: bool = False
     settled_tolerance: float = 0.02
 
     def __post_init__(self) -> None:

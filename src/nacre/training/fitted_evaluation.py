@@ -19,17 +19,19 @@ from nacre.logs import Log
 from nacre.policies.distributions import ActionDistribution
 from nacre.policies.policy import Policy, Signature, ask, describe_space
 from nacre.training.backup import CriticState
+from nacre.training.batches import BatchSource
 from nacre.training.critics import Combine, Critics
 from nacre.training.evaluation_config import EvaluationConfig as EvaluationConfig
-from nacre.training.evaluation_epochs import open_epochs
-from nacre.training.evaluation_epochs import run_evaluation_epoch as run_evaluation_epoch
+from nacre.training.evaluation_epochs import EvaluationEpoch
+from nacre.training.loop import epoch_keys, run_epoch
 from nacre.training.noise import draw_uniforms
 from nacre.training.preparation import begin_critics
+from nacre.training.preparation import bound_values as bound_values
 from nacre.training.preparation import draw_resampling as draw_resampling
 from nacre.training.preparation import init_critics as init_critics
 from nacre.training.preparation import largest_believable as largest_believable
 from nacre.training.preparation import prefit as prefit
-from nacre.training.transitions import MappedTransitions, Transitions, open_transitions
+from nacre.training.sources import open_source
 
 
 @dataclass(frozen=True)
@@ -75,10 +77,11 @@ class Preparation:
     `fresh` critics have seen nothing, `fitted` ones the log's returns.
     """
 
-    transitions: Transitions | MappedTransitions
+    source: BatchSource
     fresh: CriticState
     fitted: CriticState
     largest: float
+    limits: tuple[float, float]
 
 
 def prepare_evaluation(
@@ -92,12 +95,12 @@ def prepare_evaluation(
     resampling = None
     if config.bootstrap:
         resampling = draw_resampling(log.n_episodes, config.critics.n_critics, seed)
-    transitions = open_transitions(log, discount=discount, resampling=resampling)
+    source = open_source(log, discount=discount, resampling=resampling)
     keys, n_steps = (init_key, prefit_key), config.prefit_steps
-    fresh, fitted = begin_critics(
-        config.critics, log, transitions, signature, discount, keys, n_steps
+    fresh, fitted = begin_critics(config.critics, log, source, signature, discount, keys, n_steps)
+    return Preparation(
+        source, fresh, fitted, largest_believable(log, discount), bound_values(log, discount)
     )
-    return Preparation(transitions, fresh, fitted, largest_believable(log, discount))
 
 
 def evaluate_policy(
@@ -110,18 +113,20 @@ def evaluate_policy(
     seed: int = 0,
     prepared: Preparation | None = None,
     on_epoch: Callable[[EpochReport], None] | None = None,
+    until: Callable[[np.ndarray], bool] | None = None,
 ) -> Evaluation:
     """Estimate V^π at the start from a log of any policy (Algorithm 2, without the cost).
 
     The same seed gives the same initial networks, mini-batches and noise to every policy, so that
     differences between policies carry less noise than either value. `prepared` by the same log,
-    configuration and seed, several evaluations share what does not depend on the policy.
+    configuration and seed, several evaluations share what does not depend on the policy. `until`
+    looks at the members' curves (epochs, members) after each epoch and may end it there.
     """
     if prepared is None:
         prepared = prepare_evaluation(log, policy.signature, config, discount=discount, seed=seed)
     _, _, epoch_key, read_key = jax.random.split(jax.random.key(seed), 4)
     start = as_rows(start, policy.signature)
-    transitions, largest = prepared.transitions, prepared.largest
+    source, largest = prepared.source, prepared.largest
     fresh, state = prepared.fresh, prepared.fitted
 
     def read(state: CriticState) -> Reading:
@@ -130,15 +135,18 @@ def evaluate_policy(
         return Reading(critics, float(combined), np.asarray(each))
 
     asked: Policy | None = policy
-    if config.asked_once and isinstance(transitions, Transitions):
-        transitions, asked = transitions.ask(policy), None
+    if config.asked_once:
+        source, asked = source.ask_next(policy)
     last, broken = read(state), ""
     if config.prefit_steps and not last.is_believable(largest):
         last, broken = read(fresh), "diverged in the fit to the log's returns; kept fresh critics"
     curve, member_curves, losses = [], [], []
-    with open_epochs(config, transitions, asked, discount, largest, epoch_key) as run:
+    limits = prepared.limits if config.clip_targets else None
+    program = EvaluationEpoch.of(config.critics, asked, discount, largest, limits)
+    with source.open_stream(program.draw, config.steps_per_epoch) as stream:
         for epoch in range(0 if broken else config.epochs):
-            state, info, steps, ok = run(state, epoch)
+            keys = epoch_keys(epoch_key, epoch, config.epochs)
+            state, info, steps, ok = run_epoch(program, stream, state, *keys)
             reading = read(state)
             if not (bool(ok) and reading.is_believable(largest)):
                 broken = f"diverged in epoch {epoch} at step {int(steps)}; kept the epoch before"
@@ -149,6 +157,8 @@ def evaluate_policy(
             losses.append(float(info.loss))
             if on_epoch is not None:
                 on_epoch(EpochReport(epoch, config.epochs, losses[-1], curve[-1], int(steps)))
+            if until is not None and until(np.asarray(member_curves)):
+                break
     return Evaluation(
         last.value,
         last.per_critic,

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, PRNGKeyArray
 
+from nacre.errors import InputError
 from nacre.logs import Log
-from nacre.policies.policy import Scaling, Signature
-from nacre.training.backup import CriticConfig, CriticState, fit_critics, step_critics
+from nacre.policies.networks import Scaling
+from nacre.policies.policy import Signature
+from nacre.training.backup import CriticConfig, CriticState, step_critics
+from nacre.training.batches import Batch, BatchSource, Drawable, Rows
 from nacre.training.critics import Critics
 from nacre.training.features import Floats
-from nacre.training.feeds import Chunk, Feed, Progress, run_chunk
+from nacre.training.loop import run_once
 from nacre.training.returns import bootstrapped_returns_to_go
-from nacre.training.transitions import Batch, MappedTransitions, Transitions
 
 LARGEST_BELIEVABLE = 100.0
 """Critics beyond this many times the largest possible |value| have exploded."""
@@ -50,7 +50,7 @@ def init_critics(
 def begin_critics(
     config: CriticConfig,
     log: Log,
-    transitions: Transitions | MappedTransitions,
+    source: BatchSource,
     signature: Signature,
     discount: float,
     keys: tuple[PRNGKeyArray, PRNGKeyArray],
@@ -62,7 +62,7 @@ def begin_critics(
     Args:
         config: The critics.
         log: The log.
-        transitions: The same, ready to be sampled from.
+        source: The same, ready to be sampled from.
         signature: The spaces.
         discount: γ.
         keys: Of the networks and of the fit.
@@ -77,7 +77,7 @@ def begin_critics(
     if critics is None:
         critics = init_critics(config, keys[0], log, signature, discount, to_go)
     fresh = CriticState.init(config, critics)
-    fitted = prefit(config, fresh, log, transitions, discount, keys[1], n_steps, to_go)
+    fitted = prefit(config, fresh, log, source, discount, keys[1], n_steps, to_go)
     return fresh, fitted
 
 
@@ -95,7 +95,7 @@ def prefit(
     config: CriticConfig,
     state: CriticState,
     log: Log,
-    transitions: Transitions | MappedTransitions,
+    source: BatchSource,
     discount: float,
     key: PRNGKeyArray,
     n_steps: int,
@@ -106,43 +106,46 @@ def prefit(
         return state
     if to_go is None:
         to_go = bootstrapped_returns_to_go(log, discount)
-    if isinstance(transitions, Transitions):
-        online = fit_critics(
-            config, transitions, jnp.asarray(to_go, float), state, key, n_steps
-        ).online
-        return CriticState.init(config, online)
-    progress = Progress.begin(state, jnp.zeros(()))
-
-    def draw(rows: Any, key: PRNGKeyArray) -> Batch:
-        batch: Batch = rows.sample(key, config.batch_size)
-        return batch
-
-    with Feed(transitions, draw, n_steps, to_go.astype(np.float32)) as feed:
-        for chunk, count in feed.chunks(key):
-            progress = _fit_chunk(config, chunk, progress, key, jnp.asarray(count))
-    return CriticState.init(config, progress.state.online)
+    fitted = fit_critics(config, source.with_targets(to_go), state, key, n_steps)
+    return CriticState.init(config, fitted.online)
 
 
-@eqx.filter_jit
-def _fit_chunk(
-    config: CriticConfig,
-    chunk: Chunk,
-    progress: Progress,
-    key: PRNGKeyArray,
-    n_steps: Int[Array, ""],
-) -> Progress:
-    """Steps of `fit_critics`, through a chunk of rows and their targets."""
-    dynamic, static = eqx.partition(progress.state, eqx.is_array)
+def fit_critics(
+    config: CriticConfig, source: BatchSource, state: CriticState, key: PRNGKeyArray, n_steps: int
+) -> CriticState:
+    """Steps of plain regression on the target of every row of the log."""
+    return run_once(Regression(config), source, n_steps, state, key).state
 
-    def step(key: PRNGKeyArray, rows: Chunk, dynamic: Any) -> tuple[Any, Array]:
-        batch = rows.sample(key, config.batch_size)
-        state = eqx.combine(dynamic, static)
-        state, _ = step_critics(config, state, batch, rows.sample_targets())
-        return eqx.filter(state, eqx.is_array), jnp.zeros(())
 
-    begun = progress._replace(state=dynamic)
-    after = run_chunk(step, chunk, begun, key, n_steps, lambda _: jnp.asarray(True))
-    return after._replace(state=eqx.combine(after.state, static))
+class Regression(eqx.Module):
+    """Steps of plain regression on the rows' targets; nothing is told of them."""
+
+    config: CriticConfig = eqx.field(static=True)
+
+    def draw(self, rows: Drawable, key: PRNGKeyArray) -> Batch:
+        """The rows of the step with this key."""
+        return rows.sample(key, self.config.batch_size)
+
+    def step(self, rows: Rows, key: PRNGKeyArray, state: CriticState) -> tuple[CriticState, None]:
+        """One gradient step towards the targets."""
+        batch = self.draw(rows, key)
+        if batch.targets is None:
+            raise InputError("the rows have no targets to be fitted to; give them `with_targets`")
+        after, _ = step_critics(self.config, state, batch, batch.targets)
+        return after, None
+
+    def empty_info(self) -> None:
+        """Nothing is told."""
+
+    def is_healthy(self, info: None) -> Bool[Array, ""]:
+        """Regression is looked at when it is done."""
+        return jnp.asarray(True)
+
+    def finish(
+        self, state: CriticState, info: None, key: PRNGKeyArray
+    ) -> tuple[None, Bool[Array, ""]]:
+        """Nothing to add."""
+        return None, jnp.asarray(True)
 
 
 def largest_believable(log: Log, discount: float) -> float:
@@ -154,6 +157,18 @@ def largest_believable(log: Log, discount: float) -> float:
     largest_value = float(np.abs(log.rewards).max()) / (1.0 - discount)
     # Single precision ends there, and rewards may come close to it.
     return min(LARGEST_BELIEVABLE * max(1.0, largest_value), float(np.finfo(np.float32).max))
+
+
+def bound_values(log: Log, discount: float) -> tuple[float, float]:
+    """The least and the largest value that the log's rewards allow: one reward for ever.
+
+    Zero lies between them where an episode can end.
+    """
+    low, high = float(np.min(log.rewards)), float(np.max(log.rewards))
+    if np.any(log.terminated):
+        # An end after the first step earns one reward and nothing more.
+        return min(low, low / (1.0 - discount)), max(high, high / (1.0 - discount))
+    return low / (1.0 - discount), high / (1.0 - discount)
 
 
 def draw_resampling(n_episodes: int, n_members: int, seed: int) -> np.ndarray:

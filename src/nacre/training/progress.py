@@ -10,7 +10,7 @@ from typing import Protocol
 
 
 @dataclass(frozen=True)
-class Tick:
+class ProgressEvent:
     """One epoch of some stage of a run.
 
     Args:
@@ -37,22 +37,22 @@ class Tick:
         return self.loss is not None
 
 
-class Reporter(Protocol):
+class Progress(Protocol):
     """Anything that wants to hear of epochs."""
 
-    def __call__(self, tick: Tick) -> None:
+    def __call__(self, event: ProgressEvent) -> None:
         """Hear of one epoch."""
         ...
 
 
-class Silent:
+class NoProgress:
     """Says nothing."""
 
-    def __call__(self, tick: Tick) -> None:
+    def __call__(self, event: ProgressEvent) -> None:
         """Say nothing."""
 
 
-def count_parts(report: Reporter, stage: str, total: int) -> Callable[[int], None]:
+def count_parts(report: Progress, stage: str, total: int) -> Callable[[int], None]:
     """A listener to whom things are told as they are done, and that reports every hundredth."""
     done = heard = 0
 
@@ -61,7 +61,7 @@ def count_parts(report: Reporter, stage: str, total: int) -> Callable[[int], Non
         done += more
         percent = min(100 * done // total, 100)
         if percent > heard:
-            report(Tick(stage, percent - 1, 100, more))
+            report(ProgressEvent(stage, percent - 1, 100, more))
             heard = percent
 
     return count
@@ -75,20 +75,20 @@ class Agenda:
         sizes: How much work each stage is, in any unit.
     """
 
-    def __init__(self, report: Reporter, sizes: Mapping[str, float]) -> None:
+    def __init__(self, report: Progress, sizes: Mapping[str, float]) -> None:
         self._report = report
         self._sizes = dict(sizes)
         self._shares = dict.fromkeys(sizes, 0.0)
         self._lock = threading.Lock()
         self._stopped = False
 
-    def __call__(self, tick: Tick) -> None:
+    def __call__(self, event: ProgressEvent) -> None:
         """Pass an epoch on; once stopped, end the stage that reports it."""
         if self._stopped:
             raise KeyboardInterrupt
         with self._lock:
-            self._shares[tick.stage] = (tick.epoch + 1) / tick.epochs
-            self._report(dataclasses.replace(tick, share=self.share))
+            self._shares[event.stage] = (event.epoch + 1) / event.epochs
+            self._report(dataclasses.replace(event, share=self.share))
 
     @property
     def share(self) -> float:
@@ -105,7 +105,7 @@ class Agenda:
 
     def begin(self, stage: str, epochs: int) -> None:
         """Tell that a stage begins; its first epoch may be long in coming."""
-        self(Tick(stage, -1, epochs, 0))
+        self(ProgressEvent(stage, -1, epochs, 0))
 
     def finish(self, *stages: str) -> None:
         """Count stages as done that ended early or are not needed."""

@@ -1,8 +1,10 @@
-"""A log as arrays on the device, or mapped from its files, and mini-batches of it."""
+"""A log as arrays on the device."""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+from collections.abc import Iterator
 from typing import Any
 
 import equinox as eqx
@@ -12,30 +14,11 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from nacre.logs import Log
-from nacre.policies.distributions import ActionDistribution
 from nacre.policies.policy import Policy, ask
+from nacre.training.batches import Batch, Draw
 
 BLOCK_ROWS = 2**20
 """Rows that are weighed at a time."""
-
-
-class Batch(eqx.Module):
-    """Rows (s, a, r, s', terminated) and how much each state counts for the actor.
-
-    `resampling`, if there, is how often each critic of an ensemble sees each row: a bootstrap over
-    episodes. `next_actions`, if there, is what some policy does at the next states, `old_actions`
-    what the old policy does at the states.
-    """
-
-    observations: Array
-    actions: Array
-    rewards: Float[Array, " rows"]
-    next_observations: Array
-    terminated: Float[Array, " rows"]
-    weights: Float[Array, " rows"]
-    resampling: Float[Array, "members rows"] | None = None
-    next_actions: ActionDistribution | None = None
-    old_actions: ActionDistribution | None = None
 
 
 class Transitions(eqx.Module):
@@ -102,21 +85,32 @@ class Transitions(eqx.Module):
 
     def sample_starts(self, key: PRNGKeyArray, n: int) -> Array:
         """N first states of episodes, with replacement."""
-        return self.starts[jax.random.randint(key, (n,), 0, self.starts.shape[0])]
+        return draw_starts(self.starts, key, n)
 
-    def ask(self, policy: Policy) -> Transitions:
-        """The same rows, with what a policy does at their next states.
+    def at(self, step: Int[Array, ""]) -> Transitions:
+        """All rows are for all steps."""
+        return self
+
+    def with_targets(self, targets: np.ndarray) -> Transitions:
+        """The same rows, each with a number (N,) that critics are fitted to."""
+        return self._with(targets=jnp.asarray(targets, float))
+
+    def ask_next(self, policy: Policy) -> tuple[Transitions, None]:
+        """The same rows, with what a policy does at their next states; nobody else to ask.
 
         Asked once at every row, in blocks: who passes through the log several times asks less.
         """
-        return self._with(next_actions=ask(policy, self.rows.next_observations))
+        return self._with(next_actions=ask(policy, self.rows.next_observations)), None
 
     def ask_old(self, policy: Policy) -> Transitions:
-        """The same rows, with what the old policy does at their states; asked as by `ask`."""
+        """The same rows, with what the old policy does at their states; asked as by `ask_next`."""
         return self._with(old_actions=ask(policy, self.rows.observations))
 
-    def _with(self, **columns: Any) -> Transitions:
-        return dataclasses.replace(self, rows=dataclasses.replace(self.rows, **columns))
+    def open_stream(
+        self, draw: Draw, n_steps: int
+    ) -> contextlib.AbstractContextManager[WholeEpochs]:
+        """All rows at once, whatever a step draws."""
+        return contextlib.nullcontext(WholeEpochs(self, n_steps))
 
     def take(self, rows: Int[Array, " rows"]) -> Batch:
         """Given rows."""
@@ -125,67 +119,26 @@ class Transitions(eqx.Module):
             return batch
         return dataclasses.replace(batch, resampling=self.resampling[self.episodes[rows]].T)
 
-
-class MappedTransitions:
-    """A log that is larger than memory: rows are gathered where they lie, many steps at a time.
-
-    What is a number a row is in memory. `resampling` and `starts` are as in `Transitions`.
-    """
-
-    def __init__(
-        self,
-        log: Log,
-        *,
-        discount: float = 0.99,
-        discounted_states: bool = False,
-        resampling: np.ndarray | None = None,
-    ) -> None:
-        length, self.weights = weigh_rows(log, discount, discounted_states)
-        self.log = log
-        self.starts = jnp.asarray(log.starts)
-        self.discounted_length = jnp.asarray(length, jnp.float32)
-        self.resampling = None if resampling is None else jnp.asarray(resampling, jnp.float32)
-
-    def __len__(self) -> int:
-        return len(self.log)
-
-    def gather(self, rows: np.ndarray) -> Batch:
-        """Rows (steps, n) of the log as arrays (steps, n, …), not on the device yet."""
-        log = self.log
-        ones = np.ones(rows.shape, np.float32)
-        columns: tuple[Any, ...] = (
-            log.observations[rows],
-            log.actions[rows],
-            log.rewards[rows],
-            log.next_observations[rows],
-            log.terminated[rows].astype(np.float32),
-            ones if self.weights is None else self.weights[rows],
-        )
-        return Batch(*columns)
-
-    def find_episodes(self, rows: np.ndarray) -> np.ndarray:
-        """The episode of each row."""
-        found = np.searchsorted(self.log.offsets, rows, side="right") - 1
-        return np.asarray(found, np.int32)
+    def _with(self, **columns: Any) -> Transitions:
+        return dataclasses.replace(self, rows=dataclasses.replace(self.rows, **columns))
 
 
-def open_transitions(
-    log: Log,
-    *,
-    discount: float = 0.99,
-    discounted_states: bool = False,
-    resampling: np.ndarray | None = None,
-) -> Transitions | MappedTransitions:
-    """A log ready to be sampled from: on the device, or where it lies if it is too large.
+class WholeEpochs:
+    """A log on the device serves all steps of an epoch at once."""
 
-    Args:
-        log: The log.
-        discount: γ.
-        discounted_states: As for `Transitions.from_log`.
-        resampling: As for `Transitions.from_log`.
-    """
-    make = MappedTransitions if log.is_mapped else Transitions.from_log
-    return make(log, discount=discount, discounted_states=discounted_states, resampling=resampling)
+    def __init__(self, transitions: Transitions, n_steps: int) -> None:
+        self._transitions, self._n_steps = transitions, n_steps
+
+    def chunks(
+        self, key: PRNGKeyArray, following: PRNGKeyArray | None = None
+    ) -> Iterator[tuple[Transitions, int]]:
+        """Yield the whole log for all steps."""
+        yield self._transitions, self._n_steps
+
+
+def draw_starts(starts: Array, key: PRNGKeyArray, n: int) -> Array:
+    """N of the first states of episodes, with replacement."""
+    return starts[jax.random.randint(key, (n,), 0, starts.shape[0])]
 
 
 def weigh_rows(

@@ -18,7 +18,7 @@ from nacre.advice import pipeline as advisor
 from nacre.advice.evaluate import Valuation
 from nacre.advice.result import Estimate
 from nacre.cli import console
-from nacre.training.progress import Silent, Tick
+from nacre.training.progress import NoProgress, ProgressEvent
 
 Invoke = Callable[..., Any]
 CART = examples.find_directory()
@@ -50,14 +50,14 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         tracked.append(places)
         yield SimpleNamespace(
             start=lambda config: tracked.append(sorted(config)),
-            reporter=lambda tick: tracked.append(tick.stage),
+            reporter=lambda event: tracked.append(event.stage),
             finish=lambda found, folder: tracked.append((found.verdict, folder)),
         )
         tracked.append("closed")
 
     def find(*arguments: Any, **options: Any) -> FoundAdvice:
         given.update(options, start=arguments[3])
-        options["reporter"](Tick("learning", 0, 1, 10, 0.5, 2.0))
+        options["reporter"](ProgressEvent("learning", 0, 1, 10, 0.5, 2.0))
         return FoundAdvice()
 
     monkeypatch.setattr(advisor, "advise", find)
@@ -151,7 +151,7 @@ def test_values_are_printed_with_intervals_methods_and_notes(
     assert question["asked"].start.tolist() == [[1.0, 2.0]]
     assert question["asked"].discount == 0.9
     assert question["old_policy"] is not None
-    assert not isinstance(question["reporter"], Silent)
+    assert not isinstance(question["reporter"], NoProgress)
     document = json.loads(invoke(*EVALUATE, "--json").out)
     assert document["value"]["mean"] == 4.5
     assert document["difference"]["low"] == 0.5
@@ -162,6 +162,6 @@ def test_quiet_is_the_value_alone_and_a_breakdown_is_a_failure(
     invoke: Invoke, question: dict[str, Any]
 ) -> None:
     assert invoke(*EVALUATE, "--quiet") == (0, "4.5\n", "")
-    assert isinstance(question["reporter"], Silent)
+    assert isinstance(question["reporter"], NoProgress)
     question["answer"] = make_valuation(healthy=False, returns=False)
     assert invoke(*EVALUATE, "-q") == (1, "4\n", "")

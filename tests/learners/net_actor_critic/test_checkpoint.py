@@ -25,7 +25,7 @@ HISTORY: list[dict[str, Any]] = [{"epoch": 0, "loss": 0.1}, {"epoch": 1, "loss":
 def make_state(n_states: int = 4) -> State:
     config = make_config({"discounted_states": True}, occupancy=OccupancyConfig(hidden=(4,)))
     finite = make_finite(n_states=n_states)
-    return set_up(config, finite.log, finite.policy, singletons(1.0))[1]
+    return set_up(config, finite.log, finite.policy, singletons(1.0))[2]
 
 
 def leaves_of(state: State) -> list[np.ndarray]:

@@ -128,7 +128,7 @@ def test_what_the_papers_text_says_besides_its_tables(world: str) -> None:
     assert learner.critics.backup == learner.evaluation.combine == learner.actor.combine == "min"
     assert learner.actor.states == "start"
     assert learner.actor.sampling == "ordinary"
-    assert learner.actor.behaviour_weight == 0.0
+    assert learner.actor.kl_weight == 0.0
     assert learner.occupancy is None
     assert learner.prefit_steps == learner.evaluation.prefit_steps == 0
     assert not learner.critics.layer_norm
@@ -187,10 +187,10 @@ BAD_ACTORS: list[tuple[dict[str, Any], str]] = [
     ({"n_start_states": 0}, "actor.n_start_states = 0: at least 1 is needed"),
     ({"n_action_samples": 0}, "actor.n_action_samples = 0: at least 1 is needed"),
     ({"n_log_action_samples": -1}, "actor.n_log_action_samples = -1: at least 1 is needed"),
-    ({"behaviour_weight": -0.1}, "actor.behaviour_weight = -0.1: must be finite and not negative"),
+    ({"kl_weight": -0.1}, "actor.kl_weight = -0.1: must be finite and not negative"),
     (
-        {"behaviour_weight": float("nan")},
-        "actor.behaviour_weight = nan: must be finite and not negative",
+        {"kl_weight": float("nan")},
+        "actor.kl_weight = nan: must be finite and not negative",
     ),
     ({"learning_rate": 0.0}, "actor.learning_rate = 0.0: must be positive"),
     (

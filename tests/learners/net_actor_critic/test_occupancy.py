@@ -17,7 +17,9 @@ from nacre.learners.net_actor_critic.occupancy import (
     occupancy_loss,
     step_occupancy,
 )
-from nacre.policies.policy import Policy, Scaling, TabularPolicy
+from nacre.policies.networks import Scaling
+from nacre.policies.policy import Policy
+from nacre.policies.tabular import TabularPolicy
 from nacre.simulators import random_policy, random_world
 from nacre.training.transitions import Batch, Transitions
 from tests.support.learners import DISCOUNT, make_finite, make_vectors

@@ -20,11 +20,13 @@ import pytest
 from nacre.costs import SwitchingCost, TableImportance, TransportCost, WeightedStates, groups
 from nacre.costs.toml import parse_cost
 from nacre.errors import InputError
-from nacre.learners import Learned, Plateau, StoppingRule, Tick, learn
-from nacre.learners.net_actor_critic import epochs
+from nacre.learners import Learned, Plateau, ProgressEvent, StoppingRule, learn
+from nacre.learners.net_actor_critic import run as run_module
 from nacre.learners.net_actor_critic.run import LEAST_LOGIT, first_policy, identify_run, open_policy
 from nacre.policies import fingerprint
-from nacre.policies.policy import MLPPolicy, Policy, TabularPolicy
+from nacre.policies.network_policy import MLPPolicy
+from nacre.policies.policy import Policy
+from nacre.policies.tabular import TabularPolicy
 from tests.support.learners import make_finite, make_learner, make_vectors, singletons
 
 CONFIG = make_learner()
@@ -61,7 +63,7 @@ def without_time(learned: Learned) -> list[dict[str, Any]]:
 
 
 def test_a_whole_run_says_what_it_did() -> None:
-    heard: list[Tick] = []
+    heard: list[ProgressEvent] = []
     learned = run_learning(reporter=heard.append)
     assert (learned.healthy, learned.complete) == (True, True)
     assert learned.stop_reason == "all epochs done"
@@ -69,7 +71,7 @@ def test_a_whole_run_says_what_it_did() -> None:
     assert [record.epoch for record in learned.history] == [0, 1, 2, 3]
     assert all(record.steps == 300 for record in learned.history)
     assert all(np.isfinite(list(record.values())).all() for record in without_time(learned))
-    assert [(tick.stage, tick.epoch, tick.epochs) for tick in heard] == [
+    assert [(event.stage, event.epoch, event.epochs) for event in heard] == [
         ("learning", epoch, 4) for epoch in range(4)
     ]
     last = learned.history[-1]
@@ -142,8 +144,8 @@ class Interrupt:
     def __init__(self, epochs: int) -> None:
         self.epochs = epochs
 
-    def __call__(self, tick: Tick) -> None:
-        if tick.epoch + 1 == self.epochs:
+    def __call__(self, event: ProgressEvent) -> None:
+        if event.epoch + 1 == self.epochs:
             raise KeyboardInterrupt
 
 
@@ -155,9 +157,9 @@ def test_resumed_equals_uninterrupted_bit_for_bit(tmp_path: Path) -> None:
     assert len(stopped.history) == 2
     assert not same_bits(stopped.state, uninterrupted().state)
 
-    heard: list[Tick] = []
+    heard: list[ProgressEvent] = []
     resumed = run_learning(checkpoint=str(path), reporter=heard.append)
-    assert [tick.epoch for tick in heard] == [2, 3]
+    assert [event.epoch for event in heard] == [2, 3]
     assert resumed.complete
     assert same_bits(resumed.state, uninterrupted().state)
     assert without_time(resumed) == without_time(uninterrupted())
@@ -220,16 +222,16 @@ def test_a_run_that_diverges_is_stopped_within_the_epoch() -> None:
 def test_a_later_divergence_keeps_the_last_good_epoch_on_disk_and_in_hand(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real, calls = epochs.learn_epoch, []
+    real, calls = run_module.run_epoch, []
 
     def break_down(*arguments: Any) -> Any:
         calls.append(1)
-        state, info, count, ok = real(*arguments)
-        return state, info, count, ok & (len(calls) != 3)
+        outcome = real(*arguments)
+        return outcome._replace(ok=outcome.ok & (len(calls) != 3))
 
     path = tmp_path / "run.safetensors"
     good = run_learning(checkpoint=tmp_path / "good.safetensors", reporter=Interrupt(2))
-    monkeypatch.setattr(epochs, "learn_epoch", break_down)
+    monkeypatch.setattr(run_module, "run_epoch", break_down)
     learned = run_learning(checkpoint=path)
     assert not learned.healthy
     assert learned.stop_reason.startswith("diverged in epoch 3 of 4 at step 300 (critic loss ")
@@ -245,13 +247,13 @@ def test_warm_critics_are_gone_on_with(monkeypatch: pytest.MonkeyPatch) -> None:
     finite, seen = make_finite(5), list[Any]()
     critics = CONFIG.critics.init(jax.random.key(9), finite.policy.signature)
     warm = dataclasses.replace(CONFIG, warm_critics=True, epochs=1)
-    real = epochs.learn_epoch
+    real = run_module.run_epoch
 
-    def look(config: Any, problem: Any, state: Any, *further: Any) -> Any:
+    def look(program: Any, stream: Any, state: Any, *further: Any) -> Any:
         seen.append(state)
-        return real(config, problem, state, *further)
+        return real(program, stream, state, *further)
 
-    monkeypatch.setattr(epochs, "learn_epoch", look)
+    monkeypatch.setattr(run_module, "run_epoch", look)
     learned = run_learning(config=warm, critics=critics)
     assert same_bits(seen[0].critics.online, critics)
     assert same_bits(seen[0].critics.target, critics)
@@ -310,14 +312,14 @@ def identities() -> dict[str, str]:
 
 
 def test_another_process_computes_the_same_identities() -> None:
-    code = "import json; from learning.test_run import identities; "
+    code = "import json; from tests.learners.net_actor_critic.test_run import identities; "
     code += "print(json.dumps(identities()))"
     done = subprocess.run(  # noqa: S603 - our own command
         [sys.executable, "-c", code],
         capture_output=True,
         text=True,
         check=True,
-        cwd=Path(__file__).parents[2],
+        cwd=Path(__file__).parents[3],
         env={**os.environ, "PYTHONHASHSEED": "12345"},
     )
     mine = identities()

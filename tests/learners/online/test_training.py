@@ -196,7 +196,7 @@ def test_another_trainings_checkpoint_is_refused(tmp_path):
         train_online(make_ring(), short, seed=4, checkpoint=path)
 
 
-def test_what_breaks_is_not_kept(monkeypatch):
+def test_what_breaks_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """A reward that overflows: the policy is that of the epoch before."""
 
     class Broken(Line):
@@ -219,7 +219,7 @@ def test_what_breaks_is_not_kept(monkeypatch):
     assert all(np.all(np.isfinite(weight)) for weight in result.policy.network.weights)
 
 
-def test_simulators_are_closed_whatever_happens(monkeypatch):
+def test_simulators_are_closed_whatever_happens(monkeypatch: pytest.MonkeyPatch) -> None:
     closed = []
     monkeypatch.setattr(Line, "close", lambda self: closed.append(self))
     train_online(make_line(), CONFIG, seed=3, reporter=Stop(0))
@@ -244,14 +244,14 @@ def test_impossible_configurations_are_refused(changes, problem):
         dataclasses.replace(CONFIG, **changes)
 
 
-def test_updates_keep_their_ratio_and_an_epoch_is_ten_episodes_if_not_told():
+def test_updates_keep_their_ratio_and_an_epoch_is_ten_episodes_if_not_told() -> None:
     """Rounds of 20 steps at 0.13 updates a step: 2.6 each, 13 in an epoch of 100."""
     config = dataclasses.replace(CONFIG, epochs=1, epoch_steps=None, updates_per_step=0.13)
     history = train_online(make_ring(), config).history
     assert (history[1].steps, history[1].updates) == (100, 13)
 
 
-def test_worlds_that_do_not_fit_are_refused():
+def test_worlds_that_do_not_fit_are_refused() -> None:
     with pytest.raises(InputError, match="epoch_steps = 100: line runs 20 episodes of up to 10"):
         train_online(make_line(side_by_side=20), CONFIG)
     with pytest.raises(InputError, match="line: its actions are unbounded"):
@@ -292,7 +292,7 @@ def test_shipped_policies_are_those_of_their_records_and_of_the_page(record):
     assert cells[5] == f"{document['training']['updates']:,}"
 
 
-def test_returns_are_those_of_episodes_that_had_room():
+def test_returns_are_those_of_episodes_that_had_room() -> None:
     """Ring, always going on from a drawn place: 12 steps hold one whole episode of 10 each."""
     world = make_ring()
     simulators = [world.make(), world.make()]
@@ -307,7 +307,7 @@ def test_returns_are_those_of_episodes_that_had_room():
     assert rows["rewards"].shape == (2,)
 
 
-def test_replay_keeps_rows_in_order_and_draws_only_those():
+def test_replay_keeps_rows_in_order_and_draws_only_those() -> None:
     replay = Replay(Signature(BOX(-9.0, 9.0, (1,), np.float32), DISCRETE(2)), 10)
     for i in range(3):
         replay.add(
@@ -328,7 +328,7 @@ def test_replay_keeps_rows_in_order_and_draws_only_those():
     np.testing.assert_array_equal(batches.actions, (batches.rewards % 1) * 2)
 
 
-def test_entropy_of_discrete_actions_is_exact():
+def test_entropy_of_discrete_actions_is_exact() -> None:
     probabilities = np.array([[0.5, 0.25, 0.25], [1.0, 0.0, 0.0]])
     found = entropy_of(Categorical.from_probabilities(probabilities), jnp.zeros((1, 2, 1)))
     np.testing.assert_allclose(found, [1.5 * math.log(2.0), 0.0], atol=1e-6)
@@ -348,7 +348,7 @@ def test_entropy_of_vectors_agrees_with_the_density(squashed):
     np.testing.assert_allclose(entropy_of(distribution, uniforms), sampled, atol=0.02)
 
 
-def test_entropy_far_beyond_the_bounds_keeps_its_gradient():
+def test_entropy_far_beyond_the_bounds_keeps_its_gradient() -> None:
     """At location 12 a float32 action is the bound itself; d/dm E log(1 - tanh²) = -2 there."""
 
     def entropy(location):
@@ -359,12 +359,12 @@ def test_entropy_far_beyond_the_bounds_keeps_its_gradient():
     np.testing.assert_allclose(gradient, -2.0, atol=1e-4)
 
 
-def test_what_has_no_entropy_is_refused():
+def test_what_has_no_entropy_is_refused() -> None:
     with pytest.raises(InputError, match="a Deterministic has no entropy"):
         entropy_of(Deterministic(jnp.zeros((1, 1))), jnp.zeros((1, 1, 0)))
 
 
-def test_target_entropies():
+def test_target_entropies() -> None:
     config = OnlineConfig(entropy_per_coordinate=-1.0, entropy_share=0.25)
     box = Signature(BOX(-9.0, 9.0, (1,), np.float32), BOX(-3.0, 3.0, (2,), np.float32))
     assert target_entropy(config, box) == pytest.approx(2 * (math.log(3.0) - 1.0))
@@ -372,7 +372,7 @@ def test_target_entropies():
     assert target_entropy(config, four) == pytest.approx(0.25 * math.log(4.0))
 
 
-def test_critics_are_scaled_by_the_spread_of_returns():
+def test_critics_are_scaled_by_the_spread_of_returns() -> None:
     """Rewards ±3, γ = 0.8: 3 / 0.6 = 5."""
     signature = make_ring().signature
     state = init_soft(CONFIG, jax.random.key(0), signature)

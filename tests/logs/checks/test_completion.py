@@ -94,7 +94,7 @@ def test_given_flags_are_not_changed() -> None:
         np.zeros(6, bool),
         truncated,
         POSITIONS,
-        episode=range(6),  # type: ignore[arg-type]
+        episode=range(6),
     )
     assert not truncated.any()
 

@@ -85,7 +85,7 @@ def test_what_is_no_table() -> None:
     with pytest.raises(InputError, match="table: cannot be read by Arrow"):
         log_from_table(mixed)
     with pytest.raises(InputError, match="arrays: DataFrame is no dictionary"):
-        log_from_arrays(pd.DataFrame(flat_columns()))  # type: ignore[arg-type]
+        log_from_arrays(pd.DataFrame(flat_columns()))
 
 
 def test_arrays_named_as_in_d4rl() -> None:

@@ -114,7 +114,9 @@ def test_other_compression_is_refused_and_the_usual_one_read(tmp_path: Path) -> 
     assert "compressed by another method" in str(problems[0])
     replace_member(path, "reward", buffer.getvalue(), zipfile.ZIP_DEFLATED)
     np.testing.assert_array_equal(read_log(path).rewards, np.arange(4))
-    large = {name: np.repeat(np.asarray(v)[:1], 5000, 0) for name, v in plain_columns().items()}
+    large: dict[str, Any] = {
+        name: np.repeat(np.asarray(v)[:1], 5000, 0) for name, v in plain_columns().items()
+    }
     large["episode"] = np.arange(5000)
     np.savez_compressed(path, **large)
     assert len(read_log(path)) == 5000

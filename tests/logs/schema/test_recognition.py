@@ -11,9 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 from gymnasium.spaces import Box, Discrete
 
-from nacre.errors import InputError
 from nacre.logs import ColumnMap, Log, read_log, validate_log, write_log
-from tests.support.logs import plain_columns, write_csv, write_npz, write_parquet
+from tests.support.logs import plain_columns, save_npz, write_csv, write_npz, write_parquet
 
 NAMES = {
     "episode": "traj_id",
@@ -278,7 +277,7 @@ def test_arrays_named_as_in_d4rl_need_no_episodes(tmp_path: Path) -> None:
         "truncated": "timeouts",
     }
     columns = rename(names, episode=None, next_observation=None)
-    np.savez(tmp_path / "log.npz", **{n: np.asarray(v) for n, v in columns.items()})
+    save_npz(tmp_path / "log.npz", columns)
     log = read_log(tmp_path / "log.npz")
     np.testing.assert_array_equal(log.offsets, [0, 2, 3])
     assert "there is no column of episodes: they end where a flag says so" in notes_of(log)
@@ -286,17 +285,6 @@ def test_arrays_named_as_in_d4rl_need_no_episodes(tmp_path: Path) -> None:
 
 def test_flags_of_different_shapes_are_left_to_the_checks(tmp_path: Path) -> None:
     columns = rename({"terminated": "done"}, terminated=[[0, 1]] * 4)
-    np.savez(tmp_path / "log.npz", **{n: np.asarray(v) for n, v in columns.items()})
+    save_npz(tmp_path / "log.npz", columns)
     (text,) = texts_of(tmp_path / "log.npz")
     assert "column 'done': has the shape (4, 2)" in text
-
-
-def test_streams_of_arrow_are_read_and_others_refused(tmp_path: Path) -> None:
-    table = pa.table(plain_columns())
-    with pa.ipc.new_stream(tmp_path / "log.arrow", table.schema) as writer:
-        writer.write_table(table)
-    own = read_log(write_parquet(tmp_path / "log.parquet"))
-    assert read_log(tmp_path / "log.arrow").fingerprint() == own.fingerprint()
-    (tmp_path / "log.feather").write_bytes(b"no arrow at all")
-    with pytest.raises(InputError, match="is no readable Arrow file"):
-        read_log(tmp_path / "log.feather")

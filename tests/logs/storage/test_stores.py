@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import mmap
+import os
 from pathlib import Path
 
 import numpy as np
@@ -62,8 +64,8 @@ def test_rows_by_place_and_by_truth_value(tmp_path: Path, monkeypatch: pytest.Mo
 def test_without_the_system_calls_things_still_work(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delattr(stores.mmap, "MADV_DONTNEED")
-    monkeypatch.delattr(stores.os, "posix_fallocate")
+    monkeypatch.delattr(mmap, "MADV_DONTNEED")
+    monkeypatch.delattr(os, "posix_fallocate")
     kept = MappedStore(tmp_path).keep(np.arange(10))
     np.testing.assert_array_equal(kept, np.arange(10))
 

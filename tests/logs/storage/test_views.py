@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from nacre.logs import read_log, write_log
 from nacre.logs.storage import stores, views
@@ -25,7 +26,7 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(views, "SPAN_BYTES", 50)
 
 
-def make_rows(directory: Path, width: int = 3) -> tuple[MappedRows, np.ndarray]:
+def make_rows(directory: Path, width: int = 3) -> tuple[MappedRows, NDArray[np.float32]]:
     """Mapped rows, and the same in memory."""
     plain = np.random.default_rng(0).normal(3.0, 2.0, (N_ROWS, width)).astype(np.float32)
     return MappedRows(MappedStore(directory).keep(plain)), plain
@@ -117,10 +118,11 @@ def test_small_maps_and_memory_are_held_as_arrays(tmp_path: Path) -> None:
         held = hold(values)
         assert isinstance(held, np.ndarray)
         assert not held.flags.writeable
-    assert hold(rows) is rows
+    kept: object = hold(rows)
+    assert kept is rows
     two = Runs.of(np.array([9, 2]), np.array([3, 2]))
-    for values in (plain, rows.source, rows):
-        part = select_runs(values, two)
+    for whole in (plain, rows.source, rows):
+        part = select_runs(whole, two)
         assert isinstance(part, np.ndarray)
         np.testing.assert_array_equal(part, plain[[9, 10, 11, 2, 3]])
     assert np.shares_memory(select_runs(plain, Runs.of(np.array([5]), np.array([4]))), plain)

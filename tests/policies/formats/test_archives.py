@@ -4,6 +4,7 @@ import io
 import stat
 import struct
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,10 +12,11 @@ import pytest
 from nacre.errors import InputError
 from nacre.policies.formats import archives
 from nacre.policies.formats.archives import Archive
-from nacre.policies.formats.normalization import read_normalization
 
 
-def pack(*members, compression=zipfile.ZIP_STORED):
+def pack(
+    *members: tuple[str | zipfile.ZipInfo, bytes | str], compression: int = zipfile.ZIP_STORED
+) -> bytes:
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", compression) as archive:
         for name, content in members:
@@ -22,14 +24,14 @@ def pack(*members, compression=zipfile.ZIP_STORED):
     return stream.getvalue()
 
 
-def refusal(content):
+def refusal(content: bytes) -> str:
     with pytest.raises(InputError) as caught:
         Archive(content, "model.zip")
     assert all(problem.startswith("model.zip: ") for problem in caught.value.problems)
     return "\n".join(caught.value.problems)
 
 
-def test_plain_members_are_read():
+def test_plain_members_are_read() -> None:
     archive = Archive(pack(("a", b"1"), ("b/c", b"2")), "model.zip")
     assert archive.names == ("a", "b/c")
     assert archive.read("b/c") == b"2"
@@ -38,28 +40,28 @@ def test_plain_members_are_read():
 
 
 @pytest.mark.parametrize("name", ["/etc/passwd", "../up", "a/../../up", "a\\..\\up", ".."])
-def test_names_that_lead_out(name):
+def test_names_that_lead_out(name: str) -> None:
     assert "leads out of the archive" in refusal(pack((name, b"x")))
 
 
-def test_links():
+def test_links() -> None:
     member = zipfile.ZipInfo("link")
     member.external_attr = (stat.S_IFLNK | 0o777) << 16
     assert "'link' is a symbolic link" in refusal(pack((member, b"/etc/passwd")))
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
-def test_doubled_names():
+def test_doubled_names() -> None:
     assert "'a' is there twice" in refusal(pack(("a", b"1"), ("a", b"2")))
 
 
-def test_bombs_by_ratio():
+def test_bombs_by_ratio() -> None:
     content = pack(("zeros", bytes(10_000_000)), compression=zipfile.ZIP_DEFLATED)
     assert len(content) < 20_000
     assert "'zeros' claims to unpack from" in refusal(content)
 
 
-def test_bombs_by_total(monkeypatch):
+def test_bombs_by_total(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(archives, "LARGEST_TOTAL", 5000)
     noise = np.random.default_rng(0).bytes(3000)
     assert "larger than" in refusal(pack(("a", noise), ("b", noise)))
@@ -67,12 +69,12 @@ def test_bombs_by_total(monkeypatch):
     assert "claims to unpack to" in refusal(zeros)
 
 
-def test_too_many_members(monkeypatch):
+def test_too_many_members(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(archives, "MOST_MEMBERS", 3)
     assert "has 4 members" in refusal(pack(*((str(i), b"") for i in range(4))))
 
 
-def test_a_size_that_lies_does_not_unpack_more():
+def test_a_size_that_lies_does_not_unpack_more() -> None:
     content = bytearray(pack(("a", bytes(1000)), compression=zipfile.ZIP_DEFLATED))
     place = content.rindex(b"PK\x01\x02")
     content[place + 24 : place + 28] = struct.pack("<I", 10)
@@ -81,7 +83,7 @@ def test_a_size_that_lies_does_not_unpack_more():
         archive.read("a")
 
 
-def test_encrypted_members():
+def test_encrypted_members() -> None:
     content = bytearray(pack(("a", b"1")))
     for magic, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
         content[content.rindex(magic) + offset] |= 1
@@ -89,77 +91,10 @@ def test_encrypted_members():
 
 
 @pytest.mark.parametrize("content", [b"", b"PK", b"PK\x03\x04" + bytes(100), b"\0" * 1000])
-def test_no_archive(content):
+def test_no_archive(content: bytes) -> None:
     assert "cannot be read as a zip file" in refusal(content)
 
 
-def test_missing_file(tmp_path):
+def test_missing_file(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be read"):
         Archive(tmp_path / "none.zip", "none.zip")
-
-
-# ---- statistics of observations
-
-
-def statistics(path, **arrays):
-    np.savez(path, **({"mean": np.zeros(3), "var": np.ones(3)} | arrays))
-    return path
-
-
-def test_normalization_by_hand(tmp_path):
-    path = statistics(tmp_path / "s.npz", mean=[1.0, 0.0, 0.0], var=[4.0, 1.0, 1.0], clip=2.0)
-    scaling = read_normalization(path)
-    np.testing.assert_allclose(scaling(np.array([3.0, -9.0, 9.0])), [1.0, -2.0, 2.0], rtol=1e-6)
-
-
-def test_normalization_without_clipping(tmp_path):
-    assert read_normalization(statistics(tmp_path / "s.npz")).limit is None
-
-
-@pytest.mark.parametrize(
-    ("arrays", "expected"),
-    [
-        ({"var": np.ones(2)}, "expected two vectors of the same length"),
-        ({"var": -np.ones(3)}, "have to be positive"),
-        ({"var": np.zeros(3), "epsilon": 0.0}, "have to be positive"),
-        ({"clip": -1.0}, "clip has to be one positive number"),
-        ({"mean": np.array([1.0, np.nan, 0.0])}, "'mean' is no plain array of numbers"),
-        ({"mean": np.array(["a", "b", "c"])}, "'mean' is no plain array of numbers"),
-        ({"returns": np.zeros(1)}, "'returns' is unknown"),
-    ],
-)
-def test_normalization_that_does_not_fit(tmp_path, arrays, expected):
-    with pytest.raises(InputError, match=expected):
-        read_normalization(statistics(tmp_path / "s.npz", **arrays))
-
-
-def test_normalization_with_something_missing(tmp_path):
-    np.savez(tmp_path / "s.npz", mean=np.zeros(3))
-    with pytest.raises(InputError, match="'var' is missing; write"):
-        read_normalization(tmp_path / "s.npz")
-    with pytest.raises(InputError, match="no such file"):
-        read_normalization(tmp_path / "none.npz")
-
-
-class Canary:
-    def __reduce__(self):
-        import os
-
-        return os.mkdir, ("canary-was-here",)
-
-
-def test_object_arrays_are_refused_and_not_run(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    np.savez("s.npz", mean=np.array([Canary()], object), var=np.ones(1))
-    with pytest.raises(InputError, match=r"'mean' is no plain array .*nothing was run"):
-        read_normalization(tmp_path / "s.npz")
-    assert not (tmp_path / "canary-was-here").exists()
-
-
-def test_a_header_that_claims_too_much_costs_no_memory(tmp_path):
-    stream = io.BytesIO()
-    header = {"descr": "<f8", "fortran_order": False, "shape": (10**12,)}
-    np.lib.format.write_array_header_1_0(stream, header)
-    (tmp_path / "s.npz").write_bytes(pack(("mean.npy", stream.getvalue() + bytes(24))))
-    with pytest.raises(InputError, match="its header claims shape"):
-        read_normalization(tmp_path / "s.npz")

@@ -1,98 +1,72 @@
 """The old policy from the log: its columns, or its actions."""
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from gymnasium.spaces import Box, Discrete
-from scipy import stats
 
 from nacre.errors import InputError
 from nacre.logs import Log
 from nacre.policies import (
+    Categorical,
     CloneConfig,
     Gaussian,
-    MLPPolicy,
+    PolicyOptions,
     RecordedPolicy,
     TabularPolicy,
-    clone_log,
-    find_uncertainty,
     read_policy,
     read_policy_with_provenance,
 )
+from tests.support.policies import choose_actions, expect, make_column_log
 
 QUICK = CloneConfig(hidden=(16,), n_steps=500, batch_size=128)
+
+
 LOW, HIGH = -1.0, 1.0
 
 
-def make_log(actions, columns, *, observations=None, space=None, n=None):
-    n = n or len(actions)
-    draw = np.random.default_rng(0)
-    rows = draw.normal(size=(n, 2)) if observations is None else observations
-    return Log.from_arrays(
-        rows,
-        actions,
-        np.zeros(n),
-        np.ones(n, bool),
-        next_observations=rows,
-        action_space=space,
-        columns=columns,
-    )
-
-
-def choose(n=600, seed=1):
-    """Rows, the probabilities of two actions at them, and actions drawn so."""
-    draw = np.random.default_rng(seed)
-    rows = draw.normal(size=(n, 2)).astype(np.float32)
-    share = 1 / (1 + np.exp(-2 * rows[:, 0]))
-    return rows, np.stack([1 - share, share], axis=-1), (draw.random(n) < share).astype(int)
-
-
-# ---- columns
-
-
 @pytest.mark.parametrize("form", ["list", "numbered", "prefixed", "logits"])
-def test_probabilities_row_by_row(form):
-    rows, probabilities, actions = choose()
+def test_probabilities_row_by_row(form: str) -> None:
+    rows, probabilities, actions = choose_actions()
     columns = {
         "list": {"probabilities": probabilities},
         "numbered": {f"probability_{i}": probabilities[:, i] for i in range(2)},
         "prefixed": {f"old_probability_{i}": probabilities[:, i] for i in range(2)},
         "logits": {"logits": np.log(probabilities)},
     }[form]
-    log = make_log(actions, columns, observations=rows)
-    policy, provenance = read_policy_with_provenance("columns", log=log, clone=QUICK)
+    log = make_column_log(actions, columns, observations=rows)
+    policy, provenance = read_policy_with_provenance("columns", PolicyOptions(log=log, clone=QUICK))
     assert isinstance(policy, RecordedPolicy)
-    said = policy(jnp.asarray(log.observations)).probabilities
+    said = expect(Categorical, policy(jnp.asarray(log.observations))).probabilities
     np.testing.assert_allclose(said, probabilities, atol=1e-5)
     assert provenance["clone_match"]["divergence"] < 0.02
 
 
-def test_means_and_stds_row_by_row():
-    rows, _, _ = choose()
+def test_means_and_stds_row_by_row() -> None:
+    rows, _, _ = choose_actions()
     mean, std = np.sin(rows[:, :1]), np.exp(rows[:, 1:] / 4)
     space = Box(LOW, HIGH, (1,))
     actions = np.clip(mean, LOW, HIGH)
-    log = make_log(
+    log = make_column_log(
         actions, {"action_mean_0": mean[:, 0], "std": std[:, 0]}, observations=rows, space=space
     )
     policy = read_policy("columns", log=log, clone=QUICK)
     said = policy(jnp.asarray(log.observations))
-    assert policy.head == "clipped_gaussian"
-    np.testing.assert_allclose(said.location, mean, atol=1e-5)
-    np.testing.assert_allclose(said.std, std, rtol=1e-5)
+    assert expect(RecordedPolicy, policy).head == "clipped_gaussian"
+    np.testing.assert_allclose(expect(Gaussian, said).location, mean, atol=1e-5)
+    np.testing.assert_allclose(expect(Gaussian, said).std, std, rtol=1e-5)
 
 
-def test_equal_observations_are_averaged():
+def test_equal_observations_are_averaged() -> None:
     rows = np.array([[0.0, 0.0], [0.0, 0.0], [1.0, 1.0]])
     probabilities = np.array([[0.2, 0.8], [0.6, 0.4], [1.0, 0.0]])
-    log = make_log([0, 1, 0], {"probabilities": probabilities}, observations=rows)
+    log = make_column_log(np.array([0, 1, 0]), {"probabilities": probabilities}, observations=rows)
     policy = read_policy("columns", log=log, clone=QUICK)
-    said = policy(jnp.asarray(log.observations)).probabilities
+    said = expect(Categorical, policy(jnp.asarray(log.observations))).probabilities
     np.testing.assert_allclose(said, [[0.4, 0.6], [0.4, 0.6], [1.0, 0.0]], atol=1e-6)
 
 
-def test_discrete_observations_are_a_table():
+def test_discrete_observations_are_a_table() -> None:
     log = Log.from_arrays(
         [0, 1, 0],
         [0, 1, 1],
@@ -108,7 +82,7 @@ def test_discrete_observations_are_a_table():
     np.testing.assert_allclose(policy.table, [[0.6, 0.4], [0.2, 0.8], [7 / 15, 8 / 15]], atol=1e-6)
 
 
-def test_discrete_observations_with_means():
+def test_discrete_observations_with_means() -> None:
     log = Log.from_arrays(
         [0, 1],
         [[0.5], [0.25]],
@@ -118,8 +92,8 @@ def test_discrete_observations_with_means():
         columns={"mean": [0.5, 0.25], "std": [1.0, 2.0]},
     )
     said = read_policy("columns", log=log)(jnp.arange(2))
-    np.testing.assert_allclose(said.location, [[0.5], [0.25]])
-    np.testing.assert_allclose(said.std, [[1.0], [2.0]], rtol=1e-6)
+    np.testing.assert_allclose(expect(Gaussian, said).location, [[0.5], [0.25]])
+    np.testing.assert_allclose(expect(Gaussian, said).std, [[1.0], [2.0]], rtol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -133,104 +107,14 @@ def test_discrete_observations_with_means():
         ({"probability_0": [0.5, 0.5], "probability_2": [0.5, 0.5]}, "without gaps"),
     ],
 )
-def test_columns_that_say_nothing(columns, expected):
+def test_columns_that_say_nothing(columns: dict[str, np.ndarray], expected: str) -> None:
     with pytest.raises(InputError) as caught:
-        read_policy("columns", log=make_log([0, 1], columns))
+        read_policy("columns", log=make_column_log(np.array([0, 1]), columns))
     assert str(caught.value).startswith("log: ")
     assert expected in str(caught.value)
 
 
 @pytest.mark.parametrize("word", ["columns", "clone"])
-def test_the_log_is_needed(word):
+def test_the_log_is_needed(word: str) -> None:
     with pytest.raises(InputError, match="give log="):
         read_policy(word)
-
-
-# ---- clones of what was done
-
-
-def test_a_classifier_of_the_actions():
-    rows, probabilities, actions = choose(3000)
-    log = make_log(actions, {}, observations=rows)
-    policy, report = clone_log(log, jax.random.key(0), QUICK)
-    assert isinstance(policy, MLPPolicy)
-    assert report.n_rows + report.n_held_out == 3000
-    assert report.head == "categorical"
-    said = np.asarray(policy(jnp.asarray(rows)).probabilities)
-    assert np.mean(np.abs(said - probabilities)) < 0.04
-    # The best possible likelihood is minus the entropy; the baseline is that of a fair coin.
-    entropy = -np.mean(np.sum(probabilities * np.log(probabilities), axis=-1))
-    assert report.log_likelihood == pytest.approx(-entropy, abs=0.08)
-    assert report.baseline == pytest.approx(-np.log(2), abs=0.01)
-    assert report.calibration_error < 0.06
-
-
-@pytest.mark.parametrize(
-    ("space", "head"),
-    [
-        (Box(-np.inf, np.inf, (1,)), "gaussian"),
-        (Box(-0.5, 0.5, (1,)), "clipped_gaussian"),
-    ],
-)
-def test_gaussians_of_the_actions(space, head):
-    draw = np.random.default_rng(3)
-    rows = draw.normal(size=(4000, 2)).astype(np.float32)
-    mean, std = np.tanh(rows[:, :1]), 0.3
-    actions = np.clip(mean + std * draw.normal(size=(4000, 1)), space.low, space.high)
-    log = make_log(actions, {}, observations=rows, space=space)
-    policy, report = clone_log(log, jax.random.key(0), QUICK)
-    assert (policy.head, report.head) == (head, head)
-    said = policy(jnp.asarray(rows))
-    assert isinstance(said, Gaussian)
-    assert np.mean(np.abs(said.location - mean)) < 0.08
-    assert np.mean(np.abs(said.std - std)) < 0.06
-    assert report.log_likelihood > report.baseline
-    assert report.calibration_error < 0.05
-
-
-def test_squashed_actions_get_a_squashed_gaussian():
-    draw = np.random.default_rng(3)
-    rows = draw.normal(size=(4000, 2)).astype(np.float32)
-    actions = np.tanh(rows[:, :1] + draw.normal(size=(4000, 1)))
-    log = make_log(actions, {}, observations=rows, space=Box(-1.0, 1.0, (1,)))
-    policy, report = clone_log(log, jax.random.key(0), QUICK)
-    assert policy.head == "squashed_gaussian"
-    noise = stats.norm.entropy()
-    slope = np.mean(np.log(1 - np.clip(actions, -0.9999, 0.9999) ** 2))
-    assert report.log_likelihood == pytest.approx(-noise - slope, abs=0.1)
-
-
-def test_more_episodes_leave_less_uncertainty():
-    found = []
-    for n in (200, 3200):
-        rows, probabilities, actions = choose(n)
-        log = make_log(actions, {}, observations=rows)
-        policy, report = clone_log(log, jax.random.key(0), QUICK)
-        said = np.asarray(policy(jnp.asarray(rows)).probabilities)
-        away = np.mean(0.5 * np.abs(said - probabilities).sum(axis=-1))
-        found.append((report.uncertainty, away))
-    # Errors of sixteen times as many rows are a quarter; both numbers are of the size of the error.
-    assert 0 < found[1][0] < 0.6 * found[0][0] < 0.5
-    for told, true in found:
-        assert 0.2 * true < told < 5 * true
-    assert find_uncertainty({"source": "onnx"}) == 0.0
-    assert find_uncertainty({"source": "clone", "report": report.as_json()}) == report.uncertainty
-
-
-def test_one_episode_is_split_by_rows():
-    rows, _, actions = choose(200)
-    log = Log.from_arrays(
-        rows, actions, np.zeros(200), np.arange(200) == 199, next_observations=None
-    )
-    _, report = clone_log(log, jax.random.key(0), QUICK)
-    assert (report.n_rows, report.n_held_out) == (180, 20)
-    assert report.uncertainty == 0.0
-
-
-def test_the_word_clone():
-    rows, _, actions = choose(1000)
-    log = make_log(actions, {}, observations=rows)
-    policy, provenance = read_policy_with_provenance("clone", log=log, clone=QUICK, seed=5)
-    assert isinstance(policy, MLPPolicy)
-    assert provenance["source"] == "clone"
-    assert provenance["report"]["log_likelihood"] > provenance["report"]["baseline"]

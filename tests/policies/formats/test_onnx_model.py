@@ -1,7 +1,9 @@
 """Models exported by torch and by scikit-learn, and models made by hand."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -10,22 +12,44 @@ from gymnasium.spaces import Box, Discrete
 from onnx import TensorProto, helper
 
 from nacre.errors import InputError
-from nacre.policies import Signature, fingerprint, read_policy
+from nacre.policies import (
+    ActionDistribution,
+    BlackBox,
+    Categorical,
+    Deterministic,
+    Gaussian,
+    Signature,
+    fingerprint,
+    read_policy,
+)
 from nacre.policies.formats.onnx_model import read_onnx
+from tests.support.policies import expect
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 TOLERANCE = 1e-5
+Shape = Sequence[str | int]
+Input = tuple[str, int, Shape]
+Output = tuple[str, str, tuple[str, ...], int, Shape]
+"""Name, operator, further inputs, type and shape."""
 FREE = Box(-np.inf, np.inf, (4,))
 
 
-def load(name, reference=None, **options):
+def load(
+    name: str, reference: str | None = None, **options: Any
+) -> tuple[BlackBox, ActionDistribution, Any]:
     policy = read_onnx(FIXTURES / f"{name}.onnx", **options)
     known = np.load(FIXTURES / f"{reference or name}.npz")
     assert len(known["observations"]) == 1000
     return policy, policy.distribution_at(known["observations"]), known
 
 
-def make_model(path, outputs, *, inputs=(("x", TensorProto.FLOAT, ["n", 2]),), constants=()):
+def make_model(
+    path: Path,
+    outputs: Sequence[Output],
+    *,
+    inputs: Sequence[Input] = (("x", TensorProto.FLOAT, ["n", 2]),),
+    constants: Sequence[onnx.TensorProto] = (),
+) -> Path:
     """A model whose outputs (name, operator, further inputs, type, shape) read its input."""
     nodes = [
         helper.make_node(kind, [inputs[0][0], *further], [name])
@@ -39,11 +63,11 @@ def make_model(path, outputs, *, inputs=(("x", TensorProto.FLOAT, ["n", 2]),), c
     return path
 
 
-def copy(name, kind="Identity", shape=("n", 2)):
+def copy(name: str, kind: str = "Identity", shape: Shape = ("n", 2)) -> Output:
     return (name, kind, (), TensorProto.FLOAT, list(shape))
 
 
-def refusal(path, **options):
+def refusal(path: Path, **options: Any) -> str:
     with pytest.raises(InputError) as caught:
         read_onnx(path, **options)
     (problem,) = caught.value.problems
@@ -54,14 +78,16 @@ def refusal(path, **options):
 # ---- exported by torch and scikit-learn
 
 
-def test_mean_and_std_of_torch():
+def test_mean_and_std_of_torch() -> None:
     policy, distribution, known = load("torch_gaussian")
     assert (policy.form, policy.head) == ("mean_std", "gaussian")
-    np.testing.assert_allclose(distribution.location, known["mean"], atol=TOLERANCE)
-    np.testing.assert_allclose(distribution.std, known["std"], atol=TOLERANCE)
+    np.testing.assert_allclose(
+        expect(Gaussian, distribution).location, known["mean"], atol=TOLERANCE
+    )
+    np.testing.assert_allclose(expect(Gaussian, distribution).std, known["std"], atol=TOLERANCE)
 
 
-def test_bounded_actions_clip_the_gaussian():
+def test_bounded_actions_clip_the_gaussian() -> None:
     signature = Signature(FREE, Box(-0.5, 0.5, (2,)))
     policy, distribution, known = load("torch_gaussian", signature=signature)
     assert policy.head == "clipped_gaussian"
@@ -71,32 +97,38 @@ def test_bounded_actions_clip_the_gaussian():
 
 
 @pytest.mark.parametrize("outputs", ["logits", {"logits": "output_0"}])
-def test_declared_logits_of_torch(outputs):
+def test_declared_logits_of_torch(outputs: str | dict[str, str]) -> None:
     policy, distribution, known = load("torch_logits", outputs=outputs)
     assert policy.signature.action_size == 3
-    np.testing.assert_allclose(distribution.logits, known["output_0"], atol=TOLERANCE)
+    np.testing.assert_allclose(
+        expect(Categorical, distribution).logits, known["output_0"], atol=TOLERANCE
+    )
 
 
-def test_declared_q_values_are_greedy():
+def test_declared_q_values_are_greedy() -> None:
     _, distribution, known = load("torch_logits", outputs="q")
     np.testing.assert_array_equal(distribution.mode(), known["output_0"].argmax(axis=-1))
-    assert set(np.unique(distribution.probabilities)) == {0.0, 1.0}
+    assert set(np.unique(expect(Categorical, distribution).probabilities)) == {0.0, 1.0}
 
 
-def test_single_row_model_of_torch():
+def test_single_row_model_of_torch() -> None:
     policy, distribution, known = load("torch_single")
     assert policy.head == "deterministic"
-    np.testing.assert_allclose(distribution.action, known["action"], atol=TOLERANCE)
+    np.testing.assert_allclose(
+        expect(Deterministic, distribution).action, known["action"], atol=TOLERANCE
+    )
 
 
 @pytest.mark.parametrize("name", ["sklearn", "sklearn_zipmap"])
-def test_probabilities_of_scikit_learn(name):
+def test_probabilities_of_scikit_learn(name: str) -> None:
     policy, distribution, known = load(name, "sklearn")
     assert policy.form == "probabilities"
-    np.testing.assert_allclose(distribution.probabilities, known["probabilities"], atol=TOLERANCE)
+    np.testing.assert_allclose(
+        expect(Categorical, distribution).probabilities, known["probabilities"], atol=TOLERANCE
+    )
 
 
-def test_two_files_have_two_fingerprints():
+def test_two_files_have_two_fingerprints() -> None:
     logits = read_policy(FIXTURES / "torch_logits.onnx", outputs="logits")
     assert fingerprint(logits) == fingerprint(
         read_policy(FIXTURES / "torch_logits.onnx", outputs="logits")
@@ -109,53 +141,54 @@ def test_two_files_have_two_fingerprints():
 # ---- recognised outputs
 
 
-def test_the_output_that_says_most_is_taken(tmp_path):
+def test_the_output_that_says_most_is_taken(tmp_path: Path) -> None:
     path = make_model(tmp_path / "m.onnx", [copy("action"), copy("mu"), copy("log_std")])
     policy = read_onnx(path)
     assert policy.form == "mean_std"
     rows = np.array([[0.5, -1.0]], np.float32)
-    np.testing.assert_allclose(policy.distribution_at(rows).log_std, rows)
+    np.testing.assert_allclose(expect(Gaussian, policy.distribution_at(rows)).log_std, rows)
 
 
-def test_location_is_squashed(tmp_path):
+def test_location_is_squashed(tmp_path: Path) -> None:
     path = make_model(tmp_path / "m.onnx", [copy("location"), copy("std", "Exp")])
     signature = Signature(Box(-np.inf, np.inf, (2,)), Box(-2.0, 2.0, (2,)))
     distribution = read_onnx(path, signature).distribution_at(np.array([[1.0, 0.0]], np.float32))
     np.testing.assert_allclose(distribution.mode(), [[2 * np.tanh(1.0), 0.0]], rtol=1e-6)
-    np.testing.assert_allclose(distribution.std, [[np.e, 1.0]], rtol=1e-6)
+    np.testing.assert_allclose(expect(Gaussian, distribution).std, [[np.e, 1.0]], rtol=1e-6)
 
 
-def test_probabilities_are_recognised_by_their_sum(tmp_path):
+def test_probabilities_are_recognised_by_their_sum(tmp_path: Path) -> None:
     path = make_model(tmp_path / "m.onnx", [copy("out", "Softmax")])
     signature = Signature(Box(-np.inf, np.inf, (2,)), Discrete(2))
     assert read_onnx(path, signature).form == "probabilities"
     assert "not recognised" in refusal(make_model(tmp_path / "n.onnx", [copy("out")]))
 
 
-def test_a_single_output_is_the_action_vector(tmp_path):
+def test_a_single_output_is_the_action_vector(tmp_path: Path) -> None:
     path = make_model(tmp_path / "m.onnx", [copy("out", "Tanh")])
     signature = Signature(Box(-np.inf, np.inf, (2,)), Box(-1.0, 1.0, (2,)))
     assert read_onnx(path, signature).form == "action"
 
 
-def test_fixed_batch_sizes_are_filled_up(tmp_path):
+def test_fixed_batch_sizes_are_filled_up(tmp_path: Path) -> None:
     path = make_model(
         tmp_path / "m.onnx",
         [copy("action", shape=(3, 2))],
         inputs=[("x", TensorProto.FLOAT, [3, 2])],
     )
     rows = np.arange(14, dtype=np.float32).reshape(7, 2)
-    np.testing.assert_array_equal(read_onnx(path).distribution_at(rows).action, rows)
+    np.testing.assert_array_equal(
+        expect(Deterministic, read_onnx(path).distribution_at(rows)).action, rows
+    )
 
 
-def test_discrete_observations(tmp_path):
+def test_discrete_observations(tmp_path: Path) -> None:
     table = onnx.numpy_helper.from_array(np.array([[0.25, 0.75], [1.0, 0.0]], np.float32), "t")
-    for shape, name in ((["n"], "flat.onnx"), (["n", 1], "column.onnx")):
+    shapes: dict[str, list[str | int]] = {"flat.onnx": ["n"], "column.onnx": ["n", 1]}
+    for name, shape in shapes.items():
         nodes = [helper.make_node("Gather", ["t", "x"], ["g"])]
-        squeeze = onnx.numpy_helper.from_array(np.array([0, 2]), "shape")
         nodes.append(helper.make_node("Reshape", ["g", "two"], ["probabilities"]))
         two = onnx.numpy_helper.from_array(np.array([-1, 2]), "two")
-        del squeeze
         graph = helper.make_graph(
             nodes,
             "made",
@@ -166,15 +199,15 @@ def test_discrete_observations(tmp_path):
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
         onnx.save(model, tmp_path / name)
         policy = read_onnx(tmp_path / name, Signature(Discrete(2), Discrete(2)))
-        said = policy.distribution_at(np.array([1, 0])).probabilities
+        said = expect(Categorical, policy.distribution_at(np.array([1, 0]))).probabilities
         np.testing.assert_allclose(said, [[1.0, 0.0], [0.25, 0.75]])
 
 
 # ---- refusals
 
 
-def test_numbers_of_actions_need_the_spaces(tmp_path):
-    integer = ("action", "ArgMax", (), TensorProto.INT64, ["n", 2])
+def test_numbers_of_actions_need_the_spaces(tmp_path: Path) -> None:
+    integer: Output = ("action", "ArgMax", (), TensorProto.INT64, ["n", 2])
     path = make_model(tmp_path / "m.onnx", [integer])
     assert "give signature=" in refusal(path)
 
@@ -197,23 +230,23 @@ def test_numbers_of_actions_need_the_spaces(tmp_path):
         ),
     ],
 )
-def test_declarations_that_do_not_fit(options, expected):
+def test_declarations_that_do_not_fit(options: dict[str, Any], expected: str) -> None:
     assert expected in refusal(FIXTURES / "torch_logits.onnx", **options)
 
 
-def test_unnamed_outputs_have_to_be_declared():
+def test_unnamed_outputs_have_to_be_declared() -> None:
     problem = refusal(FIXTURES / "torch_logits.onnx")
     assert "'output_0' ['batch', 3] are not recognised" in problem
     assert "outputs='logits'" in problem
 
 
-def test_several_inputs(tmp_path):
-    two = [("x", TensorProto.FLOAT, ["n", 2]), ("memory", TensorProto.FLOAT, ["n", 2])]
+def test_several_inputs(tmp_path: Path) -> None:
+    two: list[Input] = [("x", TensorProto.FLOAT, ["n", 2]), ("memory", TensorProto.FLOAT, ["n", 2])]
     path = make_model(tmp_path / "m.onnx", [copy("action")], inputs=two)
     assert "a policy has one" in refusal(path)
 
 
-def test_files_that_are_no_models(tmp_path):
+def test_files_that_are_no_models(tmp_path: Path) -> None:
     (tmp_path / "m.onnx").write_bytes(b"\x80\x04garbage")
     assert "is not an ONNX file" in refusal(tmp_path / "m.onnx")
     (tmp_path / "n.onnx").write_bytes(b"")
@@ -221,7 +254,7 @@ def test_files_that_are_no_models(tmp_path):
     assert "cannot be read" in refusal(tmp_path / "none.onnx")
 
 
-def test_weights_in_other_files_are_refused(tmp_path):
+def test_weights_in_other_files_are_refused(tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_bytes(bytes(8))
     tensor = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[2])
@@ -235,12 +268,12 @@ def test_weights_in_other_files_are_refused(tmp_path):
     assert "tensor 'w' lies in another file" in refusal(path)
 
 
-def test_answers_that_are_no_numbers(tmp_path):
+def test_answers_that_are_no_numbers(tmp_path: Path) -> None:
     path = make_model(tmp_path / "m.onnx", [copy("action", "Reciprocal")])
     assert "NaN and infinity are no answer" in refusal(path)
 
 
-def test_what_to_install_is_said(monkeypatch):
+def test_what_to_install_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(InputError, match=r"pip install 'nacre\[onnx\]'"):
         read_onnx(FIXTURES / "sklearn.onnx")

@@ -1,5 +1,8 @@
 """Rules in TOML."""
 
+from collections.abc import Sequence
+from pathlib import Path
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,19 +12,23 @@ from gymnasium.spaces import Box, Discrete
 from nacre.errors import InputError
 from nacre.logs import Log
 from nacre.policies import (
+    Categorical,
     CloneConfig,
+    Gaussian,
+    Policy,
     RulePolicy,
     Signature,
     clone_policy,
     fingerprint,
     read_policy,
 )
+from tests.support.policies import expect
 
 TRAFFIC = Signature(Box(-np.inf, np.inf, (2,)), Discrete(3))
 MOTOR = Signature(Box(-np.inf, np.inf, (2,)), Box(-1.0, 1.0, (1,)))
 
 
-def make_log(signature=TRAFFIC, names=("queue", "speed")):
+def make_log(signature: Signature = TRAFFIC, names: Sequence[str] = ("queue", "speed")) -> Log:
     rows = np.array([[1.0, 2.0], [3.0, 4.0]])
     actions = [0, 1] if signature.discrete_actions else [[0.0], [0.5]]
     return Log.from_arrays(
@@ -36,13 +43,15 @@ def make_log(signature=TRAFFIC, names=("queue", "speed")):
     )
 
 
-def read(tmp_path, text, acting=TRAFFIC, **options):
+def read(tmp_path: Path, text: str, acting: Signature = TRAFFIC, *, named: bool = True) -> Policy:
     path = tmp_path / "rule.toml"
     path.write_text(text, encoding="utf-8")
-    return read_policy(path, **({"log": make_log(acting)} | options))
+    if named:
+        return read_policy(path, log=make_log(acting))
+    return read_policy(path, signature=acting)
 
 
-def refusal(tmp_path, text, signature=TRAFFIC):
+def refusal(tmp_path: Path, text: str, signature: Signature = TRAFFIC) -> str:
     with pytest.raises(InputError) as caught:
         read(tmp_path, text, signature)
     assert all(p.startswith(f"{tmp_path / 'rule.toml'}: ") for p in caught.value.problems)
@@ -63,13 +72,13 @@ action = 0
 """
 
 
-def test_the_first_rule_that_holds_decides(tmp_path):
+def test_the_first_rule_that_holds_decides(tmp_path: Path) -> None:
     policy = read(tmp_path, FIRST_THAT_HOLDS)
     assert isinstance(policy, RulePolicy)
     rows = jnp.array([[5.0, 1.0], [5.0, 2.0], [4.99, 1.0]])
     expected = [[0.0, 0.0, 1.0], [0.25, 0.75, 0.0], [1.0, 0.0, 0.0]]
-    np.testing.assert_allclose(policy(rows).probabilities, expected, atol=1e-6)
-    compiled = jax.jit(lambda rows: policy(rows).probabilities)(rows[None])
+    np.testing.assert_allclose(expect(Categorical, policy(rows)).probabilities, expected, atol=1e-6)
+    compiled = jax.jit(lambda rows: expect(Categorical, policy(rows)).probabilities)(rows[None])
     np.testing.assert_allclose(compiled, [expected], atol=1e-6)
 
 
@@ -84,7 +93,7 @@ def test_the_first_rule_that_holds_decides(tmp_path):
         ("above = 0.1, to = 0.2", [0.15, 0.2], [0.1, 0.21]),
     ],
 )
-def test_bounds(tmp_path, bound, inside, outside):
+def test_bounds(tmp_path: Path, bound: str, inside: list[float], outside: list[float]) -> None:
     text = f"[[rule]]\nwhen = {{ queue = {{ {bound} }} }}\naction = 1\n[otherwise]\naction = 0\n"
     policy = read(tmp_path, text)
     for values, action in ((inside, 1), (outside, 0)):
@@ -92,7 +101,7 @@ def test_bounds(tmp_path, bound, inside, outside):
         assert policy(rows).mode().tolist() == [action] * len(values)
 
 
-def test_a_table(tmp_path):
+def test_a_table(tmp_path: Path) -> None:
     text = """
     [table]
     columns = { speed = [1.0], queue = [2, 5] }
@@ -103,42 +112,44 @@ def test_a_table(tmp_path):
     assert policy(rows).mode().tolist() == [0, 1, 1, 0, 2]
 
 
-def test_a_randomised_table(tmp_path):
+def test_a_randomised_table(tmp_path: Path) -> None:
     text = """
     [table]
     columns = { queue = [2] }
     probabilities = [[0.5, 0.5, 0.0], [0.0, 0.1, 0.9]]
     """
-    said = read(tmp_path, text)(jnp.array([[0.0, 0.0], [2.0, 0.0]])).probabilities
+    said = expect(
+        Categorical, read(tmp_path, text)(jnp.array([[0.0, 0.0], [2.0, 0.0]]))
+    ).probabilities
     np.testing.assert_allclose(said, [[0.5, 0.5, 0.0], [0.0, 0.1, 0.9]], atol=1e-6)
 
 
-def test_action_vectors_certain_and_noisy(tmp_path):
+def test_action_vectors_certain_and_noisy(tmp_path: Path) -> None:
     text = "[[rule]]\nwhen = {{ queue = 1 }}\n{}\n[otherwise]\n{}\n"
     rows = jnp.array([[1.0, 0.0], [0.0, 0.0]])
     policy = read(tmp_path, text.format("action = [0.5]", "action = [-0.5]"), MOTOR)
     np.testing.assert_allclose(policy(rows).mode(), [[0.5], [-0.5]])
     noisy = "mean = [0.5]\nstd = [0.1]", "mean = [0.0]\nstd = [0.2]"
     policy = read(tmp_path, text.format(*noisy), MOTOR)
-    assert policy.head == "clipped_gaussian"
-    np.testing.assert_allclose(policy(rows).std, [[0.1], [0.2]], rtol=1e-6)
+    assert expect(RulePolicy, policy).head == "clipped_gaussian"
+    np.testing.assert_allclose(expect(Gaussian, policy(rows)).std, [[0.1], [0.2]], rtol=1e-6)
 
 
-def test_discrete_observations(tmp_path):
+def test_discrete_observations(tmp_path: Path) -> None:
     signature = Signature(Discrete(4), Discrete(2))
     text = "[table]\ncolumns = { observation = [2] }\naction = [0, 1]\n"
-    policy = read(tmp_path, text, log=None, signature=signature)
+    policy = read(tmp_path, text, signature, named=False)
     assert policy(jnp.arange(4)).mode().tolist() == [0, 0, 1, 1]
 
 
-def test_columns_without_names_are_numbered(tmp_path):
+def test_columns_without_names_are_numbered(tmp_path: Path) -> None:
     text = "[table]\ncolumns = { observation_1 = [2] }\naction = [0, 1]\n"
-    policy = read(tmp_path, text, log=None, signature=TRAFFIC)
+    policy = read(tmp_path, text, TRAFFIC, named=False)
     assert policy(jnp.array([[9.0, 0.0], [0.0, 9.0]])).mode().tolist() == [0, 1]
 
 
-def test_rules_can_be_cloned(tmp_path):
-    policy = read(tmp_path, FIRST_THAT_HOLDS)
+def test_rules_can_be_cloned(tmp_path: Path) -> None:
+    policy = expect(RulePolicy, read(tmp_path, FIRST_THAT_HOLDS))
     rows = np.random.default_rng(0).normal(4.0, 2.0, (2000, 2)).astype(np.float32)
     config = CloneConfig(hidden=(16,), n_steps=600)
     clone, match = clone_policy(policy, rows, jax.random.key(0), config)
@@ -146,7 +157,7 @@ def test_rules_can_be_cloned(tmp_path):
     assert match.agreement > 0.9
 
 
-def test_fingerprints_follow_the_content(tmp_path):
+def test_fingerprints_follow_the_content(tmp_path: Path) -> None:
     one = read(tmp_path, FIRST_THAT_HOLDS)
     other = read(tmp_path, FIRST_THAT_HOLDS.replace("from = 5", "from = 6"))
     assert fingerprint(one) == fingerprint(read(tmp_path, "# a remark\n" + FIRST_THAT_HOLDS))
@@ -202,27 +213,29 @@ OTHERWISE = "[otherwise]\naction = 0\n"
         ),
     ],
 )
-def test_rules_with_a_mistake(tmp_path, text, expected):
+def test_rules_with_a_mistake(tmp_path: Path, text: str, expected: str) -> None:
     assert expected in refusal(tmp_path, text)
 
 
-def test_every_mistake_is_told_at_once(tmp_path):
+def test_every_mistake_is_told_at_once(tmp_path: Path) -> None:
     text = "[[rule]]\naction = 0\n[[rule]]\nwhen = { x = 1 }\naction = 0\n[otherwise]\n"
     problems = refusal(tmp_path, text).splitlines()
     assert len(problems) == 3
 
 
-def test_certain_and_noisy_vectors_do_not_mix(tmp_path):
+def test_certain_and_noisy_vectors_do_not_mix(tmp_path: Path) -> None:
     text = "[[rule]]\nwhen = { queue = 1 }\naction = [0.5]\n[otherwise]\nmean = [0]\nstd = [1]\n"
     assert "give mean and std everywhere" in refusal(tmp_path, text, MOTOR)
 
 
-def test_tables_of_many_cells(tmp_path):
+def test_tables_of_many_cells(tmp_path: Path) -> None:
     cuts = ", ".join(map(str, range(150)))
     text = f"[table]\ncolumns = {{ queue = [{cuts}], speed = [{cuts}] }}\naction = [[0]]\n"
     assert "use at most 10,000" in refusal(tmp_path, text)
 
 
-def test_the_spaces_are_needed(tmp_path):
+def test_the_spaces_are_needed(tmp_path: Path) -> None:
+    path = tmp_path / "rule.toml"
+    path.write_text(OTHERWISE, encoding="utf-8")
     with pytest.raises(InputError, match="give log="):
-        read(tmp_path, OTHERWISE, log=None)
+        read_policy(path)

@@ -5,6 +5,7 @@ import json
 import os
 import pickle
 import zipfile
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import jax.numpy as jnp
@@ -14,6 +15,11 @@ from gymnasium.spaces import Box, Discrete
 
 from nacre.errors import InputError
 from nacre.policies import (
+    ActionDistribution,
+    Categorical,
+    Gaussian,
+    MLPPolicy,
+    Scaling,
     Signature,
     fingerprint,
     read_policy,
@@ -23,21 +29,32 @@ from nacre.policies import (
 from nacre.policies.formats.normalization import read_normalization
 from nacre.policies.formats.sb3 import StableBaselinesOptions, read_stable_baselines
 from nacre.policies.formats.sb3_networks import find_actor
+from nacre.policies.formats.tensors import Tensors
 from nacre.policies.formats.torch import read_state_dict
+from tests.support.policies import expect
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 TOLERANCE = 1e-5
 
 
-def load(name, **options):
-    policy = read_stable_baselines(FIXTURES / f"{name}.zip", StableBaselinesOptions(**options))
+def load(
+    name: str, options: StableBaselinesOptions | None = None
+) -> tuple[MLPPolicy, ActionDistribution, dict[str, np.ndarray]]:
+    policy = read_stable_baselines(FIXTURES / f"{name}.zip", options)
     reference = dict(np.load(FIXTURES / f"{name}.npz"))
     distribution = policy(jnp.asarray(reference["observations"]))
     assert len(reference["observations"]) == 1000
     return policy, distribution, reference
 
 
-def rewrite(path, source="ppo_box", *, drop=(), add=(), **changed):
+def rewrite(
+    path: Path,
+    source: str = "ppo_box",
+    *,
+    drop: Sequence[str] = (),
+    add: Sequence[tuple[str | zipfile.ZipInfo, bytes | str]] = (),
+    **changed: bytes | str,
+) -> Path:
     """A copy of a fixture with members left out, added or replaced."""
     with zipfile.ZipFile(FIXTURES / f"{source}.zip") as old, zipfile.ZipFile(path, "w") as new:
         for member in old.infolist():
@@ -50,15 +67,15 @@ def rewrite(path, source="ppo_box", *, drop=(), add=(), **changed):
     return path
 
 
-def rewrite_data(path, source="ppo_box", **changed):
+def rewrite_data(path: Path, source: str = "ppo_box", **changed: object) -> Path:
     with zipfile.ZipFile(FIXTURES / f"{source}.zip") as old:
         data = json.loads(old.read("data"))
     return rewrite(path, source, data=json.dumps(data | changed))
 
 
-def problems_of(path, **options):
+def problems_of(path: Path, options: StableBaselinesOptions | None = None) -> str:
     with pytest.raises(InputError) as caught:
-        read_stable_baselines(path, StableBaselinesOptions(**options))
+        read_stable_baselines(path, options)
     for problem in caught.value.problems:
         assert problem.startswith(f"{path}: ")
         assert "\n" not in problem
@@ -69,64 +86,70 @@ def problems_of(path, **options):
 
 
 @pytest.mark.parametrize("name", ["ppo_box", "a2c_linear"])
-def test_clipped_gaussian_of_ppo_and_a2c(name):
+def test_clipped_gaussian_of_ppo_and_a2c(name: str) -> None:
     policy, distribution, reference = load(name)
     assert policy.head == "clipped_gaussian"
-    np.testing.assert_allclose(distribution.location, reference["mean"], atol=TOLERANCE)
-    np.testing.assert_allclose(distribution.std, reference["std"], atol=TOLERANCE)
+    np.testing.assert_allclose(
+        expect(Gaussian, distribution).location, reference["mean"], atol=TOLERANCE
+    )
+    np.testing.assert_allclose(expect(Gaussian, distribution).std, reference["std"], atol=TOLERANCE)
     np.testing.assert_allclose(distribution.mode(), reference["actions"], atol=TOLERANCE)
 
 
 @pytest.mark.parametrize("name", ["ppo_discrete", "a2c_states"])
-def test_probabilities_of_ppo_and_a2c(name):
+def test_probabilities_of_ppo_and_a2c(name: str) -> None:
     policy, distribution, reference = load(name)
     assert policy.head == "categorical"
     np.testing.assert_allclose(
-        distribution.probabilities, reference["probabilities"], atol=TOLERANCE
+        expect(Categorical, distribution).probabilities, reference["probabilities"], atol=TOLERANCE
     )
 
 
-def test_squashed_gaussian_of_sac():
+def test_squashed_gaussian_of_sac() -> None:
     policy, distribution, reference = load("sac")
     assert policy.head == "squashed_gaussian"
-    np.testing.assert_allclose(distribution.location, reference["mean"], atol=TOLERANCE)
-    np.testing.assert_allclose(distribution.std, reference["std"], atol=TOLERANCE)
+    np.testing.assert_allclose(
+        expect(Gaussian, distribution).location, reference["mean"], atol=TOLERANCE
+    )
+    np.testing.assert_allclose(expect(Gaussian, distribution).std, reference["std"], atol=TOLERANCE)
     np.testing.assert_allclose(distribution.mode(), reference["actions"], atol=TOLERANCE)
 
 
-def test_certain_action_of_td3():
+def test_certain_action_of_td3() -> None:
     policy, distribution, reference = load("td3")
     assert policy.head == "deterministic"
     np.testing.assert_allclose(distribution.mode(), reference["actions"], atol=TOLERANCE)
 
 
-def test_greedy_action_of_dqn():
+def test_greedy_action_of_dqn() -> None:
     policy, distribution, reference = load("dqn")
     assert policy.head == "greedy"
     np.testing.assert_allclose(
         policy.network(jnp.asarray(reference["observations"])), reference["q"], atol=TOLERANCE
     )
     np.testing.assert_array_equal(distribution.mode(), reference["actions"])
-    assert set(np.unique(distribution.probabilities)) == {0.0, 1.0}
+    assert set(np.unique(expect(Categorical, distribution).probabilities)) == {0.0, 1.0}
 
 
-def test_normalized_observations_with_their_clipping():
+def test_normalized_observations_with_their_clipping() -> None:
     scaling = read_normalization(FIXTURES / "ppo_normalized_statistics.npz")
-    _, distribution, reference = load("ppo_normalized", scaling=scaling)
+    _, distribution, reference = load("ppo_normalized", StableBaselinesOptions(scaling=scaling))
     scaled = scaling(jnp.asarray(reference["observations"]))
     assert float(jnp.mean(jnp.abs(scaled) == 1.5)) > 0.1
-    np.testing.assert_allclose(distribution.location, reference["mean"], atol=TOLERANCE)
+    np.testing.assert_allclose(
+        expect(Gaussian, distribution).location, reference["mean"], atol=TOLERANCE
+    )
     np.testing.assert_allclose(distribution.mode(), reference["actions"], atol=TOLERANCE)
 
 
-def test_spaces_come_from_the_plain_text():
+def test_spaces_come_from_the_plain_text() -> None:
     policy, _, _ = load("ppo_box")
     box = Box(np.array([-1.0, -0.5], np.float32), np.array([2.0, 0.5], np.float32))
     assert policy.signature == Signature(Box(-np.inf, np.inf, (4,)), box)
     assert load("a2c_states")[0].signature == Signature(Discrete(6), Discrete(3))
 
 
-def test_activations_come_from_the_plain_text_or_the_algorithm():
+def test_activations_come_from_the_plain_text_or_the_algorithm() -> None:
     assert load("ppo_discrete")[0].network.activations == ("relu", "identity")
     assert load("ppo_box")[0].network.activations == ("tanh", "tanh", "identity")
     assert load("dqn")[0].network.activations == ("relu", "relu", "identity")
@@ -135,7 +158,7 @@ def test_activations_come_from_the_plain_text_or_the_algorithm():
 # ---- what a zip may leave open
 
 
-def test_spaces_that_are_not_plain_can_be_given(tmp_path):
+def test_spaces_that_are_not_plain_can_be_given(tmp_path: Path) -> None:
     hidden = {":type:": "<class 'my.Box'>", ":serialized:": "gAV"}
     path = rewrite_data(tmp_path / "m.zip", observation_space=hidden)
     problems = problems_of(path)
@@ -146,19 +169,19 @@ def test_spaces_that_are_not_plain_can_be_given(tmp_path):
     assert policy.signature == signature
 
 
-def test_given_spaces_have_to_agree_with_plain_ones():
+def test_given_spaces_have_to_agree_with_plain_ones() -> None:
     signature = Signature(Box(-np.inf, np.inf, (4,)), Box(-1.0, 1.0, (2,)))
-    problems = problems_of(FIXTURES / "ppo_box.zip", signature=signature)
+    problems = problems_of(FIXTURES / "ppo_box.zip", StableBaselinesOptions(signature=signature))
     assert "leave the signature out or correct it" in problems
 
 
-def test_given_spaces_may_be_more_precise():
+def test_given_spaces_may_be_more_precise() -> None:
     low, high = np.array([-1.0, -0.5]), np.array([2.0 + 1e-6, 0.5])
     signature = Signature(Box(-np.inf, np.inf, (4,)), Box(low, high, dtype=np.float64))
-    assert load("ppo_box", signature=signature)[0].signature == signature
+    assert load("ppo_box", StableBaselinesOptions(signature=signature))[0].signature == signature
 
 
-def test_activation_hidden_in_a_pickle_has_to_be_given(tmp_path):
+def test_activation_hidden_in_a_pickle_has_to_be_given(tmp_path: Path) -> None:
     hidden = {":type:": "<class 'dict'>", ":serialized:": "gAV"}
     path = rewrite_data(tmp_path / "m.zip", policy_kwargs=hidden)
     assert "activation='relu' or 'tanh'" in problems_of(path)
@@ -210,21 +233,23 @@ def test_activation_hidden_in_a_pickle_has_to_be_given(tmp_path):
         ),
     ],
 )
-def test_settings_that_cannot_be_read_are_named(tmp_path, changed, expected):
-    assert expected in problems_of(rewrite_data(tmp_path / "m.zip", **changed))
+def test_settings_that_cannot_be_read_are_named(
+    tmp_path: Path, changed: dict[str, object], expected: str
+) -> None:
+    assert expected in problems_of(rewrite_data(tmp_path / "m.zip", "ppo_box", **changed))
 
 
-def test_given_activation_has_to_agree():
+def test_given_activation_has_to_agree() -> None:
     assert "relu in the zip, but tanh" in problems_of(
-        FIXTURES / "ppo_discrete.zip", activation="tanh"
+        FIXTURES / "ppo_discrete.zip", StableBaselinesOptions(activation="tanh")
     )
 
 
-def test_state_dependent_exploration_is_refused():
+def test_state_dependent_exploration_is_refused() -> None:
     assert "use_sde" in problems_of(FIXTURES / "ppo_sde.zip")
 
 
-def test_spaces_and_tensors_have_to_fit(tmp_path):
+def test_spaces_and_tensors_have_to_fit(tmp_path: Path) -> None:
     space = {":type:": "<class 'gymnasium.spaces.discrete.Discrete'>", "n": "3", "start": "0"}
     assert "actions needs 3" in problems_of(rewrite_data(tmp_path / "a.zip", action_space=space))
     assert "is Discrete" in problems_of(rewrite_data(tmp_path / "b.zip", "sac", action_space=space))
@@ -240,11 +265,11 @@ def test_spaces_and_tensors_have_to_fit(tmp_path):
 
 
 class Canary:
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Callable[..., object], tuple[str, ...]]:
         return os.mkdir, ("canary-was-here",)
 
 
-def torch_file(content):
+def torch_file(content: bytes) -> bytes:
     """A PyTorch file with this pickle and nothing else."""
     path = Path("inner.pth")
     with zipfile.ZipFile(path, "w") as archive:
@@ -258,10 +283,13 @@ def torch_file(content):
 )
 @pytest.mark.parametrize("wrapped", [True, False])
 @pytest.mark.parametrize("protocol", range(6))
-def test_canaries_do_not_run(tmp_path, monkeypatch, member, wrapped, protocol):
+def test_canaries_do_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, member: str, wrapped: bool, protocol: int
+) -> None:
     monkeypatch.chdir(tmp_path)
     content = pickle.dumps({"x": Canary()}, protocol)
-    path = rewrite(tmp_path / "m.zip", **{member: torch_file(content) if wrapped else content})
+    changed = {member: torch_file(content) if wrapped else content}
+    path = rewrite(tmp_path / "m.zip", "ppo_box", drop=(), add=(), **changed)
     problems = problems_of(path)
     if wrapped and member != "data":
         assert "it was not run" in problems
@@ -269,7 +297,9 @@ def test_canaries_do_not_run(tmp_path, monkeypatch, member, wrapped, protocol):
     assert not Path("canary-was-here").exists()
 
 
-def test_canary_among_the_settings_is_never_touched(tmp_path, monkeypatch):
+def test_canary_among_the_settings_is_never_touched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     text = base64.b64encode(pickle.dumps(Canary())).decode()
     path = rewrite_data(
@@ -281,7 +311,7 @@ def test_canary_among_the_settings_is_never_touched(tmp_path, monkeypatch):
     assert not Path("canary-was-here").exists()
 
 
-def test_strange_members_are_named(tmp_path, monkeypatch):
+def test_strange_members_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     canary = pickle.dumps(Canary())
     path = rewrite(tmp_path / "m.zip", add=[("replay_buffer.pkl", canary), ("x/y.pth", canary)])
@@ -292,20 +322,20 @@ def test_strange_members_are_named(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("member", ["data", "policy.pth"])
-def test_missing_members_are_named(tmp_path, member):
+def test_missing_members_are_named(tmp_path: Path, member: str) -> None:
     path = rewrite(tmp_path / "m.zip", drop=[member])
     assert f"has no member '{member}'" in problems_of(path)
 
 
 @pytest.mark.parametrize("content", [b"{", b"[1]", b"\xff", b"[" * 100_000])
-def test_settings_that_are_no_object(tmp_path, content):
+def test_settings_that_are_no_object(tmp_path: Path, content: bytes) -> None:
     assert "member 'data' is not" in problems_of(rewrite(tmp_path / "m.zip", data=content))
 
 
 # ---- tensors that are no MLP policy
 
 
-def tensors_of(name):
+def tensors_of(name: str) -> Tensors:
     with zipfile.ZipFile(FIXTURES / f"{name}.zip") as archive:
         return read_state_dict(archive.read("policy.pth"), "policy.pth")
 
@@ -321,7 +351,7 @@ def tensors_of(name):
         ("sac", {"actor.mu.weight": np.zeros((3, 16)), "actor.mu.bias": np.zeros(3)}, "be alike"),
     ],
 )
-def test_tensors_of_another_kind(name, changed, expected):
+def test_tensors_of_another_kind(name: str, changed: Tensors, expected: str) -> None:
     tensors = tensors_of(name) | changed
     signature = load(name)[0].signature
     with pytest.raises(InputError) as caught:
@@ -329,12 +359,12 @@ def test_tensors_of_another_kind(name, changed, expected):
     assert expected in str(caught.value)
 
 
-def test_tensors_of_nothing_known():
+def test_tensors_of_nothing_known() -> None:
     with pytest.raises(InputError, match="are of no PPO, A2C, SAC, TD3 or DQN"):
         find_actor({"net.weight": np.zeros((2, 2))})
 
 
-def test_layers_shared_with_the_value_come_first():
+def test_layers_shared_with_the_value_come_first() -> None:
     tensors = tensors_of("ppo_box")
     for part in ("weight", "bias"):
         tensors[f"mlp_extractor.shared_net.0.{part}"] = tensors.pop(
@@ -346,10 +376,12 @@ def test_layers_shared_with_the_value_come_first():
     policy, distribution, reference = load("ppo_box")
     shared = find_actor(tensors)(tensors, policy.signature, "tanh", None)
     rows = jnp.asarray(reference["observations"])
-    np.testing.assert_array_equal(shared(rows).location, distribution.location)
+    np.testing.assert_array_equal(
+        expect(Gaussian, shared(rows)).location, expect(Gaussian, distribution).location
+    )
 
 
-def test_td3_needs_bounds():
+def test_td3_needs_bounds() -> None:
     signature = Signature(Box(-np.inf, np.inf, (4,)), Box(-np.inf, np.inf, (2,)))
     with pytest.raises(InputError, match="infinite"):
         find_actor(tensors_of("td3"))(tensors_of("td3"), signature, "relu", None)
@@ -358,33 +390,30 @@ def test_td3_needs_bounds():
 # ---- through read_policy
 
 
-def test_zips_are_read_by_their_ending():
+def test_zips_are_read_by_their_ending() -> None:
     policy, provenance = read_policy_with_provenance(FIXTURES / "sac.zip")
-    assert policy.head == "squashed_gaussian"
+    assert expect(MLPPolicy, policy).head == "squashed_gaussian"
     assert provenance == {"source": "stable-baselines3"}
 
 
-def test_statistics_are_named_by_their_file():
+def test_statistics_are_named_by_their_file() -> None:
     policy = read_policy(
         FIXTURES / "ppo_normalized.zip", normalization=FIXTURES / "ppo_normalized_statistics.npz"
     )
-    assert float(policy.scaling.limit) == 1.5
+    scaling = expect(Scaling, expect(MLPPolicy, policy).scaling)
+    assert scaling.limit == 1.5
 
 
-def test_a_zip_survives_safetensors(tmp_path):
+def test_a_zip_survives_safetensors(tmp_path: Path) -> None:
     statistics = FIXTURES / "ppo_normalized_statistics.npz"
-    for name, options in (
-        ("dqn", {}),
-        ("td3", {}),
-        ("ppo_normalized", {"normalization": statistics}),
-    ):
-        policy = read_policy(FIXTURES / f"{name}.zip", **options)
+    for name, normalization in (("dqn", None), ("td3", None), ("ppo_normalized", statistics)):
+        policy = read_policy(FIXTURES / f"{name}.zip", normalization=normalization)
         write_policy(policy, tmp_path / "p.safetensors")
         assert fingerprint(read_policy(tmp_path / "p.safetensors")) == fingerprint(policy)
 
 
 @pytest.mark.parametrize("name", ["model.pkl", "model.pth", "model.pt", "model.joblib"])
-def test_pickles_are_not_even_opened(tmp_path, name):
+def test_pickles_are_not_even_opened(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(pickle.dumps(Canary()))
     with pytest.raises(InputError, match="pickles run code when they are read"):
         read_policy(tmp_path / name)

@@ -5,11 +5,14 @@ import os
 import pickle
 import zipfile
 from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import ArrayLike
 
 from nacre.errors import InputError
 from nacre.policies.formats.torch import read_state_dict, read_torch
@@ -18,26 +21,26 @@ from nacre.policies.formats.torch import read_state_dict, read_torch
 class Call:
     """Pickles as a call of a global name, which need not exist."""
 
-    def __init__(self, module, name, *arguments):
+    def __init__(self, module: str, name: str, *arguments: object) -> None:
         self.named, self.arguments = (module, name), arguments
 
 
 class Storage:
-    def __init__(self, key, count, kind="FloatStorage"):
+    def __init__(self, key: object, count: object, kind: str = "FloatStorage") -> None:
         self.key, self.count, self.kind = key, count, kind
 
 
 class Global:
-    def __init__(self, module, name):
+    def __init__(self, module: str, name: str) -> None:
         self.named = module, name
 
 
-def dump(value):
+def dump(value: object) -> bytes:
     """A pickle with the instructions that PyTorch writes."""
     return b"\x80\x02" + write(value) + b"."
 
 
-def write(value):
+def write(value: object) -> bytes:
     match value:
         case Call():
             return write(Global(*value.named)) + write(tuple(value.arguments)) + b"R"
@@ -63,11 +66,11 @@ def write(value):
     raise AssertionError(value)
 
 
-def tensor(storage, offset, size, stride):
+def tensor(storage: object, offset: object, size: object, stride: object) -> Call:
     return Call("torch._utils", "_rebuild_tensor_v2", storage, offset, size, stride, False, {})
 
 
-def pack(pickled, storages=(), **further):
+def pack(pickled: bytes, storages: Sequence[ArrayLike] = (), **further: bytes | str) -> bytes:
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w") as archive:
         archive.writestr("archive/data.pkl", pickled)
@@ -81,7 +84,7 @@ def pack(pickled, storages=(), **further):
 NUMBERS = np.arange(12, dtype=np.float32)
 
 
-def refusal(content):
+def refusal(content: bytes) -> str:
     with pytest.raises(InputError) as caught:
         read_torch(content, "policy.pth")
     (problem,) = caught.value.problems
@@ -89,7 +92,7 @@ def refusal(content):
     return problem
 
 
-def test_views_of_one_storage():
+def test_views_of_one_storage() -> None:
     storage = Storage("0", 12)
     content = dump(
         {
@@ -112,7 +115,7 @@ def test_views_of_one_storage():
 @pytest.mark.parametrize(
     ("kind", "dtype"), [("DoubleStorage", "f8"), ("HalfStorage", "f2"), ("LongStorage", "i8")]
 )
-def test_types_and_byte_orders(kind, dtype):
+def test_types_and_byte_orders(kind: str, dtype: str) -> None:
     content = dump({"x": tensor(Storage("0", 3, kind), 0, (3,), (1,))})
     for order, mark in (("little", "<"), ("big", ">")):
         values = np.array([1, 2, 3], f"{mark}{dtype}")
@@ -121,7 +124,7 @@ def test_types_and_byte_orders(kind, dtype):
         assert state["x"].dtype == np.dtype(dtype)
 
 
-def test_parameters_are_their_tensors():
+def test_parameters_are_their_tensors() -> None:
     inner = tensor(Storage("0", 12), 0, (12,), (1,))
     content = dump({"x": Call("torch._utils", "_rebuild_parameter", inner, True, {})})
     np.testing.assert_array_equal(
@@ -141,7 +144,7 @@ def test_parameters_are_their_tensors():
         (0, (2**62, 2**62), (1, 1)),
     ],
 )
-def test_tensors_beyond_their_storage(offset, size, stride):
+def test_tensors_beyond_their_storage(offset: object, size: object, stride: object) -> None:
     content = dump(tensor(Storage("0", 12), offset, size, stride))
     assert "reaches beyond its storage" in refusal(pack(content, [NUMBERS]))
 
@@ -150,7 +153,7 @@ def test_tensors_beyond_their_storage(offset, size, stride):
     ("offset", "size", "stride"),
     [(-1, (1,), (1,)), (0, (-3,), (1,)), (0, (3,), (-1,)), (0, ("a",), (1,)), (0, (1, 1), (1,))],
 )
-def test_tensors_that_are_none(offset, size, stride):
+def test_tensors_that_are_none(offset: object, size: object, stride: object) -> None:
     assert "has a tensor" in refusal(
         pack(dump(tensor(Storage("0", 12), offset, size, stride)), [NUMBERS])
     )
@@ -166,12 +169,12 @@ def test_tensors_that_are_none(offset, size, stride):
         (Storage("0", 12, "BFloat16Storage"), "'torch.BFloat16Storage'"),
     ],
 )
-def test_storages_that_are_not_there(storage, expected):
+def test_storages_that_are_not_there(storage: object, expected: str) -> None:
     content = dump(tensor(storage, 0, (12,), (1,)))
     assert expected in refusal(pack(content, [NUMBERS]))
 
 
-def test_things_that_are_no_storage():
+def test_things_that_are_no_storage() -> None:
     content = dump(tensor("text", 0, (1,), (1,)))
     assert "has a tensor without a storage" in refusal(pack(content, [NUMBERS]))
     content = b"\x80\x02" + write(("module", "x")) + b"Q."
@@ -189,30 +192,32 @@ def test_things_that_are_no_storage():
         {"deep": [{"er": Call("nt", "system", "x")}]},
     ],
 )
-def test_calls_of_anything_else(value):
+def test_calls_of_anything_else(value: object) -> None:
     assert refusal(pack(dump(value)))
 
 
 class Canary:
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Callable[..., object], tuple[str, ...]]:
         return os.mkdir, ("canary-was-here",)
 
 
 @pytest.mark.parametrize("protocol", range(6))
-def test_real_pickles_do_not_run(tmp_path, monkeypatch, protocol):
+def test_real_pickles_do_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, protocol: int
+) -> None:
     monkeypatch.chdir(tmp_path)
     assert "it was not run" in refusal(pack(pickle.dumps([Canary()], protocol)))
     assert not (tmp_path / "canary-was-here").exists()
 
 
-def test_states_of_dictionaries_are_ignored():
+def test_states_of_dictionaries_are_ignored() -> None:
     content = b"\x80\x02" + write(Call("collections", "OrderedDict")) + write({"a": 1}) + b"b."
     assert read_torch(pack(content), "policy.pth") == {}
     content = b"\x80\x02" + write([]) + write({"a": 1}) + b"b."
     assert "state of something other than a dictionary" in refusal(pack(content))
 
 
-def test_shared_parts_do_not_explode():
+def test_shared_parts_do_not_explode() -> None:
     # Hashing or showing this would take 2^60 steps.
     doubled = (
         b"(\x88t"
@@ -231,11 +236,11 @@ def test_shared_parts_do_not_explode():
         (b"PK\x03\x04", "cannot be read as a zip file"),
     ],
 )
-def test_other_files(content, expected):
+def test_other_files(content: bytes, expected: str) -> None:
     assert expected in refusal(content)
 
 
-def test_members_that_do_not_belong():
+def test_members_that_do_not_belong() -> None:
     assert "'archive/code.py' belongs to no weights" in refusal(pack(dump({}), **{"code.py": b""}))
     assert "byte order" in refusal(pack(dump({}), byteorder=b"middle"))
     stream = io.BytesIO()
@@ -246,17 +251,17 @@ def test_members_that_do_not_belong():
 
 
 @pytest.mark.parametrize("value", [[1], {"a": 1}, None, {1: tensor(Storage("0", 1), 0, (), ())}])
-def test_what_is_no_dictionary_of_tensors(value):
+def test_what_is_no_dictionary_of_tensors(value: object) -> None:
     with pytest.raises(InputError, match="not a dictionary of named tensors"):
         read_state_dict(pack(dump(value), [np.zeros(1, np.float32)]), "policy.pth")
 
 
 @settings(max_examples=200, deadline=None)
 @given(st.binary(max_size=60), st.integers(0, 40))
-def test_damaged_pickles_are_refused_or_read(noise, place):
+def test_damaged_pickles_are_refused_or_read(noise: bytes, place: int) -> None:
     whole = dump({"x": tensor(Storage("0", 12), 0, (3, 4), (4, 1)), "y": [1, "a", None]})
     damaged = pack(whole[:place] + noise + whole[place + len(noise) :], [NUMBERS])
-    problems = ()
+    problems: tuple[str, ...] = ()
     try:
         read_torch(damaged, "policy.pth")
     except InputError as error:
@@ -264,6 +269,6 @@ def test_damaged_pickles_are_refused_or_read(noise, place):
     assert all("\n" not in problem for problem in problems)
 
 
-def test_ordinary_dictionaries_of_this_library():
+def test_ordinary_dictionaries_of_this_library() -> None:
     plain = OrderedDict(a=1, b=[1.5, None, True])
     assert read_torch(pack(pickle.dumps(dict(plain), 2)), "policy.pth") == dict(plain)

@@ -71,6 +71,14 @@ def advise(
         int,
         typer.Option("--looks", min=1, help="More than 1 if the log will be looked at again."),
     ] = 1,
+    since: Annotated[
+        int,
+        typer.Option("--since", min=0, help="Use the episodes from this one on, counted from 0."),
+    ] = 0,
+    epsilon: Annotated[
+        float | None,
+        typer.Option("--epsilon", help="Share of uniform exploration on top of the old policy."),
+    ] = None,
     discount: Discount = 0.99,
     start: Start = None,
     columns: Columns = None,
@@ -99,6 +107,7 @@ def advise(
     from nacre.cli.progress import open_reporter
     from nacre.cli.waiting import read_log_aloud, read_policy_aloud
     from nacre.costs import describe_cost, read_cost
+    from nacre.diagnostics.log_checks import LogCheckConfig
     from nacre.inference import RULES
     from nacre.learners.base import Candidate
     from nacre.policies import find_uncertainty
@@ -106,6 +115,7 @@ def advise(
 
     price = read_cost(cost_file)
     data = read_log_aloud(log, columns=columns, cache_dir=cache_dir, quiet=quiet)
+    data = _take_since(data, since)
     old, origin = read_policy_aloud(policy, data, seed=seed, quiet=quiet)
     given = []
     for path in candidate or []:
@@ -117,6 +127,7 @@ def advise(
         rule=RULES.find(rule)(),
         look=look,
         looks=looks,
+        checks=LogCheckConfig(epsilon=epsilon),
     )
     rows = None if start is None else read_start(start, old.signature)
     _check_folder(out)
@@ -197,6 +208,15 @@ def report(
         console.print_json({"page": str(page)})
     elif not quiet:
         typer.echo(str(page))
+
+
+def _take_since(log: Any, first: int) -> Any:
+    """The log from an episode on."""
+    if first >= log.n_episodes:
+        raise InputError(
+            f"--since {first}: the log has {log.n_episodes} episodes; give a smaller number"
+        )
+    return log if first == 0 else log.select(range(first, log.n_episodes))
 
 
 def _check_folder(out: Path | None) -> None:

@@ -73,7 +73,7 @@ def reproduce(
     from nacre.cli.progress import PlainLines
     from nacre.experiments import find_rows
     from nacre.experiments.run import Plan, list_places, parse_seeds, run_plan
-    from nacre.training.progress import Silent
+    from nacre.training.progress import NoProgress
 
     chosen = find_rows(table, [name.strip() for name in rows.split(",") if name.strip()])
     if summary:
@@ -86,7 +86,7 @@ def reproduce(
         out,
         old_policies,
         steps,
-        open_reporter=Silent if quiet else partial(PlainLines, interval=30.0),
+        open_reporter=NoProgress if quiet else partial(PlainLines, interval=30.0),
     )
     total, done = len(list_places(plan)), []
     for places in run_plan(plan, processes=processes):

@@ -31,7 +31,7 @@ class ActorConfig:
         sampling: Ordinary or quasi-random action samples at the start.
         discounted_states: Let the log's states weigh γ^t, t steps into their episode.
         combine: What the actor maximises of the ensemble: its minimum (the paper) or mean.
-        behaviour_weight: Weight of KL(new ‖ old) at the log's states.
+        kl_weight: Weight of KL(new ‖ old) at the log's states.
         learning_rate: Adam's.
         max_gradient_norm: Gradients longer than this are shortened to it; None for never.
         averaging: Share that the average of the policy's weights keeps at each step; the average is
@@ -48,7 +48,7 @@ class ActorConfig:
     sampling: Sampling = "ordinary"
     discounted_states: bool = False
     combine: Literal["min", "mean"] = "min"
-    behaviour_weight: float = 0.0
+    kl_weight: float = 0.0
     learning_rate: float = 3e-4
     max_gradient_norm: float | None = None
     averaging: float | None = None
@@ -56,22 +56,32 @@ class ActorConfig:
     hidden: tuple[int, ...] = (256, 256)
 
     def __post_init__(self) -> None:
-        problems = []
-        for name in ("n_start_states", "n_action_samples", "n_log_action_samples"):
-            if getattr(self, name) < 1:
-                problems.append(f"actor.{name} = {getattr(self, name)}: at least 1 is needed")
-        if self.states not in ("start", "log", "mixture"):
-            problems.append(f"actor.states = {self.states!r}: known are start, log, mixture")
-        if self.sampling not in ("ordinary", "quasi"):
-            problems.append(f"actor.sampling = {self.sampling!r}: known are ordinary, quasi")
-        if self.combine not in ("min", "mean"):
-            problems.append(f"actor.combine = {self.combine!r}: known are min, mean")
+        problems = self._find_unknown_words() + self._find_wrong_numbers()
+        if problems:
+            raise InputError(problems)
+
+    def _find_unknown_words(self) -> list[str]:
+        known = {
+            "states": ("start", "log", "mixture"),
+            "sampling": ("ordinary", "quasi"),
+            "combine": ("min", "mean"),
+        }
+        return [
+            f"actor.{name} = {getattr(self, name)!r}: known are {', '.join(words)}"
+            for name, words in known.items()
+            if getattr(self, name) not in words
+        ]
+
+    def _find_wrong_numbers(self) -> list[str]:
+        problems = [
+            f"actor.{name} = {getattr(self, name)}: at least 1 is needed"
+            for name in ("n_start_states", "n_action_samples", "n_log_action_samples")
+            if getattr(self, name) < 1
+        ]
         if not 0.0 <= self.start_share <= 1.0:
             problems.append(f"actor.start_share = {self.start_share}: must lie in [0, 1]")
-        if not 0.0 <= self.behaviour_weight < math.inf:
-            problems.append(
-                f"actor.behaviour_weight = {self.behaviour_weight}: must be finite and not negative"
-            )
+        if not 0.0 <= self.kl_weight < math.inf:
+            problems.append(f"actor.kl_weight = {self.kl_weight}: must be finite and not negative")
         if not self.learning_rate > 0:
             problems.append(f"actor.learning_rate = {self.learning_rate}: must be positive")
         if self.max_gradient_norm is not None and not self.max_gradient_norm > 0:
@@ -85,8 +95,7 @@ class ActorConfig:
             )
         if any(width < 1 for width in self.hidden):
             problems.append(f"actor.hidden = {self.hidden}: layers have at least one unit")
-        if problems:
-            raise InputError(problems)
+        return problems
 
 
 @dataclass(frozen=True)

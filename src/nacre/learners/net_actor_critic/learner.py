@@ -17,9 +17,9 @@ from nacre.learners.net_actor_critic.config import LearnerConfig, default
 from nacre.learners.net_actor_critic.run import CLONED_ROWS, learn
 from nacre.learners.net_actor_critic.stopping import Plateau
 from nacre.learners.scale_noise import scale_noise
-from nacre.policies.cloning.opening import find_start
+from nacre.policies.cloning.full_support import find_start
 from nacre.policies.policy import Policy
-from nacre.training.progress import Reporter
+from nacre.training.progress import Progress
 
 COPY_DIVERGENCE = 0.1
 """Learning starts from a small copy of the old policy that is no further from it, in nats."""
@@ -85,13 +85,13 @@ class NetActorCritic:
         return ""
 
     def learn(
-        self, key: PRNGKeyArray, problem: LearningProblem, report: Reporter
+        self, key: PRNGKeyArray, problem: LearningProblem, report: Progress
     ) -> Sequence[Candidate]:
         """One candidate; none if learning broke down."""
         seed = int(jax.random.randint(key, (), 0, 2**31 - 1))
         cost, settings = problem.cost, self.settings
         learning, transaction = (self.cost_factor * weight for weight in cost.prices)
-        actor = dataclasses.replace(settings.actor, behaviour_weight=self.kl_weight)
+        actor = dataclasses.replace(settings.actor, kl_weight=self.kl_weight)
         learned = learn(
             problem.log,
             problem.old_policy,

@@ -1,44 +1,24 @@
-"""What the actor of Net Actor-Critic maximises: the problem that is given, and its objective."""
+"""What the actor of Net Actor-Critic maximises."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from nacre.costs.family import SwitchingCost
 from nacre.errors import InputError
 from nacre.learners.net_actor_critic.config import LearnerConfig
+from nacre.learners.net_actor_critic.problem import SwitchingProblem
 from nacre.policies.distributions import ActionDistribution, Categorical, Gaussian
 from nacre.policies.policy import Policy
+from nacre.training.batches import Batch
 from nacre.training.critics import Critics
-from nacre.training.feeds import Chunk
 from nacre.training.noise import draw_uniforms
-from nacre.training.transitions import Batch, MappedTransitions, Transitions
-
-
-class SwitchingProblem(eqx.Module):
-    """What is given: the log, the old policy, the price of leaving it, and the start.
-
-    `price_share` of the cost is charged while learning; less than all of it only during a ramp.
-    `prices` and `behaviour_weight`, where given, stand in for those of cost and configuration: as
-    arrays they do not make the compiled epoch another one.
-    """
-
-    transitions: Transitions | Chunk | MappedTransitions
-    old_policy: Policy
-    start: Float[Array, "starts ..."]
-    cost: SwitchingCost = eqx.field(static=True)
-    price_share: Float[Array, ""] = eqx.field(default_factory=lambda: jnp.ones(()))
-    prices: Float[Array, "2"] | None = None
-    behaviour_weight: Float[Array, ""] | None = None
 
 
 def actor_objective(
-    config: LearnerConfig,
     problem: SwitchingProblem,
     policy: Policy,
     critics: Critics,
@@ -48,18 +28,13 @@ def actor_objective(
 ) -> tuple[Float[Array, ""], tuple[Float[Array, ""], Float[Array, ""], Float[Array, ""]]]:
     """What line 6 of Algorithm 1 ascends, with its value at the start, cost and divergence."""
     cost = price(policy)
-    value, gain, divergence = objective_terms(config, problem, policy, critics, batch, key)
-    length = problem.transitions.discounted_length
-    weight = problem.behaviour_weight
-    if weight is None:
-        weight = jnp.asarray(config.actor.behaviour_weight, float)
-    terms = value, gain, divergence, cost
-    objective = combine_objective(config, *terms, length, critics.spread, weight)
+    value, gain, divergence = objective_terms(problem, policy, critics, batch, key)
+    terms, weight = (value, gain, divergence, cost), problem.kl_weight
+    objective = combine_objective(problem.config, *terms, problem.length, critics.spread, weight)
     return objective, (value, cost, divergence)
 
 
 def objective_terms(
-    config: LearnerConfig,
     problem: SwitchingProblem,
     policy: Policy,
     critics: Critics,
@@ -70,7 +45,7 @@ def objective_terms(
 
     Terms that the configuration does not ask for are zero and cost nothing.
     """
-    actor = config.actor
+    actor = problem.config.actor
     start_key, noise_key, log_key = jax.random.split(key, 3)
     value = gain = divergence = jnp.zeros(())
     if actor.states != "log":
@@ -86,7 +61,7 @@ def objective_terms(
             actor.sampling,
         )
         value = jnp.mean(critics.expectation(rows, distribution, uniforms, actor.combine))
-    if actor.states != "start" or actor.behaviour_weight > 0:
+    if actor.states != "start" or actor.kl_weight > 0:
         distribution = policy(batch.observations)
     if actor.states != "start":
         uniforms = draw_uniforms(
@@ -98,7 +73,7 @@ def objective_terms(
         )
         expected = critics.expectation(batch.observations, distribution, uniforms, actor.combine)
         gain = jnp.mean(batch.weights * expected)
-    if actor.behaviour_weight > 0:
+    if actor.kl_weight > 0:
         old = batch.old_actions
         if old is None:
             old = problem.old_policy(batch.observations)
@@ -114,7 +89,7 @@ def combine_objective(
     cost: Float[Array, ""],
     length: Float[Array, ""],
     spread: Float[Array, ""],
-    behaviour_weight: Float[Array, ""],
+    kl_weight: Float[Array, ""],
 ) -> Float[Array, ""]:
     """What the actor maximises.
 
@@ -129,7 +104,7 @@ def combine_objective(
     share = {"start": 1.0, "log": 0.0, "mixture": actor.start_share}[actor.states]
     at_start = value - cost
     at_log = gain - cost / length
-    held = behaviour_weight * jax.lax.stop_gradient(spread) * divergence
+    held = kl_weight * jax.lax.stop_gradient(spread) * divergence
     return share * at_start + (1.0 - share) * at_log - held
 
 
@@ -141,7 +116,6 @@ def net_estimate(
 
 
 def value_at_start(
-    config: LearnerConfig,
     problem: SwitchingProblem,
     policy: Policy,
     critics: Critics,
@@ -149,6 +123,7 @@ def value_at_start(
 ) -> Float[Array, ""]:
     """What the critics say of a policy at the start, by many actions."""
     distribution = policy(problem.start)
+    config = problem.config
     n = max(1, config.evaluation.n_actions // problem.start.shape[0])
     uniforms = draw_uniforms(key, n, problem.start.shape[0], distribution.noise_size, "quasi")
     return jnp.mean(
@@ -162,6 +137,6 @@ def _divergence(new: ActionDistribution, old: ActionDistribution) -> Float[Array
     if isinstance(new, Gaussian) and isinstance(old, Gaussian):
         return new.kl(old)
     raise InputError(
-        f"actor.behaviour_weight: KL between a {type(new).__name__} and a {type(old).__name__} has "
+        f"actor.kl_weight: KL between a {type(new).__name__} and a {type(old).__name__} has "
         "no closed form; set it to 0"
     )

@@ -22,10 +22,10 @@ import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from nacre.errors import InputError
-from nacre.policies.networks import MLP
+from nacre.policies.networks import MLP, Scaling
 from nacre.policies.optimisers import clipped_adam, init_memory
-from nacre.policies.policy import Policy, Scaling, Signature
-from nacre.training.transitions import Batch, Transitions
+from nacre.policies.policy import Policy, Signature
+from nacre.training.batches import Batch, Rows
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ def occupancy_loss(
 def step_occupancy(
     config: OccupancyConfig,
     state: OccupancyState,
-    transitions: Transitions,
+    rows: Rows,
     batch: Batch,
     policy: Policy,
     old_policy: Policy,
@@ -135,7 +135,7 @@ def step_occupancy(
     ahead = policy(batch.observations).log_prob(batch.actions)
     behind = old_policy(batch.observations).log_prob(batch.actions)
     action_ratios = jnp.exp(jnp.minimum(ahead - behind, jnp.log(config.largest_ratio)))
-    starts = transitions.sample_starts(key, batch.rewards.shape[0])
+    starts = rows.sample_starts(key, batch.rewards.shape[0])
     gradient = eqx.filter_grad(occupancy_loss)(
         state.online,
         state.target,
@@ -143,7 +143,7 @@ def step_occupancy(
         batch,
         starts,
         discount,
-        transitions.discounted_length,
+        rows.discounted_length,
     )
     updates, memory = _optimizer(config).update(gradient, state.optimizer)
     online = eqx.apply_updates(state.online, updates)

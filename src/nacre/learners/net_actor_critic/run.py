@@ -9,12 +9,13 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike
+from jaxtyping import Array, ArrayLike, PRNGKeyArray
 
 from nacre.costs.description import describe_cost
 from nacre.costs.family import SwitchingCost
@@ -22,23 +23,27 @@ from nacre.costs.fit import check_log_fits
 from nacre.errors import InputError
 from nacre.learners.net_actor_critic.checkpoint import read_checkpoint, write_checkpoint
 from nacre.learners.net_actor_critic.config import LearnerConfig
-from nacre.learners.net_actor_critic.epochs import open_epochs
-from nacre.learners.net_actor_critic.objective import SwitchingProblem
-from nacre.learners.net_actor_critic.step import State, init_state
+from nacre.learners.net_actor_critic.epochs import LearningEpoch
+from nacre.learners.net_actor_critic.problem import SwitchingProblem
+from nacre.learners.net_actor_critic.step import Info, State, init_state
 from nacre.learners.net_actor_critic.stopping import Plateau, find_plateau, reason_to_stop
 from nacre.logs import Log
 from nacre.policies.blackbox import BlackBox
-from nacre.policies.cloning import opening
+from nacre.policies.cloning import full_support
 from nacre.policies.cloning.fitting import clone_policy
 from nacre.policies.files import fingerprint
-from nacre.policies.formats.rules import RulePolicy
-from nacre.policies.policy import MLPPolicy, Policy, TabularPolicy
+from nacre.policies.network_policy import MLPPolicy
+from nacre.policies.policy import Policy
 from nacre.policies.records import RecordedPolicy
+from nacre.policies.rules import RulePolicy
+from nacre.policies.tabular import TabularPolicy
+from nacre.training.batches import BatchSource
 from nacre.training.critics import Critics
 from nacre.training.fitted_evaluation import as_rows
+from nacre.training.loop import Outcome, epoch_keys, run_epoch
 from nacre.training.preparation import begin_critics, fit_scaling, largest_believable
-from nacre.training.progress import Reporter, Silent, Tick
-from nacre.training.transitions import Transitions, open_transitions
+from nacre.training.progress import NoProgress, Progress, ProgressEvent
+from nacre.training.sources import open_source
 
 CLONED_ROWS = 50_000
 """Rows of the log that a clone or a softened policy is fitted to at most."""
@@ -61,6 +66,12 @@ class EpochRecord:
     divergence: float
     actor_gradient_norm: float
     seconds: float
+
+    @classmethod
+    def of(cls, outcome: Outcome[State, Info], epoch: int, seconds: float) -> EpochRecord:
+        """The record of an epoch that took so many seconds."""
+        numbers = {name: float(value) for name, value in vars(outcome.info).items()}
+        return cls(epoch, int(outcome.steps), **numbers, seconds=seconds)
 
 
 @dataclass(frozen=True)
@@ -91,7 +102,7 @@ def learn(
     critics: Critics | None = None,
     first: Policy | None = None,
     seed: int = 0,
-    reporter: Reporter | None = None,
+    reporter: Progress | None = None,
     checkpoint: str | Path | None = None,
     on_epoch: Callable[[EpochRecord, Policy], None] | None = None,
 ) -> Learned:
@@ -114,57 +125,75 @@ def learn(
         on_epoch: Sees every epoch that went well, and the policy after it.
     """
     check_fit(log, old_policy, cost)
-    report = reporter or Silent()
-    problem, state, epoch_key = _set_up(log, old_policy, cost, start, config, seed, critics, first)
+    report = reporter or NoProgress()
+    rows = as_rows(start, old_policy.signature)
+    keys = _Keys(*jax.random.split(jax.random.key(seed), 5))
+    source, opened = _open_log(log, old_policy, config)
+    problem = SwitchingProblem.of(config, opened, rows, cost, source.discounted_length)
+    state = _begin(log, source, old_policy, config, keys, critics, first)
+    journal = Journal()
+    if checkpoint is not None:
+        kept = critics if config.warm_critics else None
+        identity = identify_run(log, old_policy, cost, rows, config, seed, kept, first)
+        journal = Journal(Path(checkpoint), identity)
+        state = journal.resume(state)
     largest = jnp.asarray(largest_believable(log, config.discount), float)
-    history: list[EpochRecord] = []
-    path = None if checkpoint is None else Path(checkpoint)
-    identity = ""
-    if path is not None:
-        identity = identify_run(
-            log,
-            old_policy,
-            cost,
-            problem.start,
-            config,
-            seed,
-            critics if config.warm_critics else None,
-            first,
-        )
-        if path.exists():
-            state, records = read_checkpoint(path, state, identity)
-            history = [EpochRecord(**record) for record in records]
-    stop_reason = _reason(history, old_value, config)
+    stop_reason = _reason(journal.records, old_value, config)
     healthy = complete = True
     try:
-        with open_epochs(_compiled_part(config), problem, largest, epoch_key) as run:
+        program = LearningEpoch(problem, largest)
+        with source.open_stream(program.draw, config.steps_per_epoch) as stream:
             while stop_reason is None:
-                epoch, began = len(history), time.perf_counter()
-                share = min(1.0, epoch / config.ramp_epochs) if config.ramp_epochs else 1.0
-                after, info, count, ok = run(state, jnp.asarray(share, float), epoch)
-                if not bool(ok):
-                    healthy = False
-                    stop_reason = (
-                        f"diverged in epoch {epoch + 1} of {config.epochs} at step {int(count)} "
-                        f"(critic loss {float(info.critic_loss):.3g}, mean Q {float(info.q):.3g}); "
-                        f"kept the policy of {f'epoch {epoch}' if epoch else 'the start'}"
-                    )
+                epoch, began = len(journal.records), time.perf_counter()
+                program = LearningEpoch(problem.charging(_price_share(epoch, config)), largest)
+                now = epoch_keys(keys.epochs, epoch, config.epochs)
+                outcome = run_epoch(program, stream, state, *now)
+                if not bool(outcome.ok):
+                    healthy, stop_reason = False, _describe_divergence(outcome, epoch, config)
                     break
-                state = after
-                numbers = {name: float(value) for name, value in vars(info).items()}
-                history.append(
-                    EpochRecord(epoch, int(count), **numbers, seconds=time.perf_counter() - began)
-                )
-                if path is not None:
-                    records = [dataclasses.asdict(record) for record in history]
-                    write_checkpoint(path, state, identity, records)
-                report(_tick(history[-1], config))
+                state = outcome.state
+                record = EpochRecord.of(outcome, epoch, time.perf_counter() - began)
+                journal.add(record, state)
+                report(_describe_epoch(record, config))
                 if on_epoch is not None:
-                    on_epoch(history[-1], state.outcome)
-                stop_reason = _reason(history, old_value, config)
+                    on_epoch(record, state.outcome)
+                stop_reason = _reason(journal.records, old_value, config)
     except KeyboardInterrupt:
-        complete, stop_reason = False, f"interrupted after {len(history)} epochs"
-    return Learned(state.outcome, state, tuple(history), stop_reason or "", healthy, complete)
+        complete, stop_reason = False, f"interrupted after {len(journal.records)} epochs"
+    return journal.close(state, stop_reason or "", healthy, complete)
+
+
+class Journal:
+    """The epochs so far, and their copy on disk where one is kept.
+
+    Args:
+        path: A `.safetensors` file; None to keep nothing.
+        identity: What this run is; the checkpoint of another is refused.
+    """
+
+    def __init__(self, path: Path | None = None, identity: str = "") -> None:
+        self.records: list[EpochRecord] = []
+        self._path, self._identity = path, identity
+
+    def resume(self, state: State) -> State:
+        """The state that the file holds, and the records of its epochs; else the one given."""
+        if self._path is None or not self._path.exists():
+            return state
+        state, records = read_checkpoint(self._path, state, self._identity)
+        self.records = [EpochRecord(**record) for record in records]
+        return state
+
+    def add(self, record: EpochRecord, state: State) -> None:
+        """One more epoch and the state after it."""
+        self.records.append(record)
+        if self._path is not None:
+            records = [dataclasses.asdict(one) for one in self.records]
+            write_checkpoint(self._path, state, self._identity, records)
+
+    def close(self, state: State, stop_reason: str, healthy: bool, complete: bool) -> Learned:
+        """What was learned in all epochs."""
+        history = tuple(self.records)
+        return Learned(state.outcome, state, history, stop_reason, healthy, complete)
 
 
 def check_fit(log: Log, policy: Policy, cost: SwitchingCost) -> None:
@@ -204,38 +233,42 @@ def open_policy(policy: Policy, log: Log) -> Policy:
     Every other number keeps its bits.
     """
     if not isinstance(policy, TabularPolicy):
-        return opening.open_policy(policy, log.observations[:CLONED_ROWS])
+        return full_support.give_full_support(policy, log.observations[:CLONED_ROWS])
     total = jax.nn.logsumexp(policy.logits, axis=-1, keepdims=True)
     return TabularPolicy(jnp.maximum(policy.logits, total + LEAST_LOGIT), policy.signature)
 
 
-def _set_up(
-    log: Log,
-    old_policy: Policy,
-    cost: SwitchingCost,
-    start: ArrayLike,
-    config: LearnerConfig,
-    seed: int,
-    old_critics: Critics | None,
-    first: Policy | None,
-) -> tuple[SwitchingProblem, State, Array]:
-    init_key, prefit_key, policy_key, ratio_key, epoch_key = jax.random.split(
-        jax.random.key(seed), 5
-    )
-    transitions = open_transitions(
+class _Keys(NamedTuple):
+    """Keys of all that is random in a run."""
+
+    critics: PRNGKeyArray
+    prefit: PRNGKeyArray
+    policy: PRNGKeyArray
+    occupancy: PRNGKeyArray
+    epochs: PRNGKeyArray
+
+
+def _open_log(log: Log, old_policy: Policy, config: LearnerConfig) -> tuple[BatchSource, Policy]:
+    """The log, ready to be sampled from, and the old policy as one that rules nothing out."""
+    source = open_source(
         log, discount=config.discount, discounted_states=config.actor.discounted_states
     )
     opened = open_policy(old_policy, log)
-    if config.actor.behaviour_weight > 0 and isinstance(transitions, Transitions):
-        transitions = transitions.ask_old(opened)
-    problem = SwitchingProblem(
-        transitions,
-        opened,
-        as_rows(start, old_policy.signature),
-        dataclasses.replace(cost, learning_weight=1.0, transaction_weight=0.0),
-        prices=jnp.asarray(cost.prices, float),
-        behaviour_weight=jnp.asarray(config.actor.behaviour_weight, float),
-    )
+    if config.actor.kl_weight > 0:
+        source = source.ask_old(opened)
+    return source, opened
+
+
+def _begin(
+    log: Log,
+    source: BatchSource,
+    old_policy: Policy,
+    config: LearnerConfig,
+    keys: _Keys,
+    old_critics: Critics | None,
+    first: Policy | None,
+) -> State:
+    """The state before the first epoch."""
     if config.warm_critics and old_critics is None:
         raise InputError(
             "warm_critics wants the critics that evaluated the old policy; give them, or set it to "
@@ -244,17 +277,30 @@ def _set_up(
     _, fitted = begin_critics(
         config.critics,
         log,
-        transitions,
+        source,
         old_policy.signature,
         config.discount,
-        (init_key, prefit_key),
+        (keys.critics, keys.prefit),
         config.prefit_steps,
         old_critics if config.warm_critics else None,
     )
     policy = first
     if policy is None:
-        policy = first_policy(config, old_policy, log, policy_key)
-    return problem, init_state(config, policy, fitted.online, ratio_key), epoch_key
+        policy = first_policy(config, old_policy, log, keys.policy)
+    return init_state(config, policy, fitted.online, keys.occupancy)
+
+
+def _price_share(epoch: int, config: LearnerConfig) -> float:
+    return min(1.0, epoch / config.ramp_epochs) if config.ramp_epochs else 1.0
+
+
+def _describe_divergence(outcome: Outcome[State, Info], epoch: int, config: LearnerConfig) -> str:
+    info = outcome.info
+    return (
+        f"diverged in epoch {epoch + 1} of {config.epochs} at step {int(outcome.steps)} "
+        f"(critic loss {float(info.critic_loss):.3g}, mean Q {float(info.q):.3g}); "
+        f"kept the policy of {f'epoch {epoch}' if epoch else 'the start'}"
+    )
 
 
 def _reason(history: list[EpochRecord], old_value: float, config: LearnerConfig) -> str | None:
@@ -269,25 +315,9 @@ def _reason(history: list[EpochRecord], old_value: float, config: LearnerConfig)
     return reason_to_stop(judged, old_value, config.stopping)
 
 
-def _tick(record: EpochRecord, config: LearnerConfig) -> Tick:
+def _describe_epoch(record: EpochRecord, config: LearnerConfig) -> ProgressEvent:
     numbers = record.steps, record.critic_loss, record.net_value
-    return Tick("learning", record.epoch, config.epochs, *numbers)
-
-
-def _compiled_part(config: LearnerConfig) -> LearnerConfig:
-    """The configuration without what an epoch does not see: one compiled epoch serves them all."""
-    held = 1.0 if config.actor.behaviour_weight > 0 else 0.0
-    return dataclasses.replace(
-        config,
-        actor=dataclasses.replace(config.actor, behaviour_weight=held),
-        epochs=1,
-        ramp_epochs=0,
-        prefit_steps=0,
-        warm_critics=False,
-        stopping=None,
-        reevaluate=True,
-        n_cost_states_evaluation=1,
-    )
+    return ProgressEvent("learning", record.epoch, config.epochs, *numbers)
 
 
 def identify_run(

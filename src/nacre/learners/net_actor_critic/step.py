@@ -1,25 +1,17 @@
-"""Net Actor-Critic (Algorithm 1): one pure step, and an epoch of them in one compiled loop."""
+"""Net Actor-Critic (Algorithm 1): one pure step."""
 
 from __future__ import annotations
-
-from typing import Any, cast
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
-from gymnasium import Space
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
-from nacre.costs.family import SwitchingCost
 from nacre.learners.net_actor_critic.config import LearnerConfig
-from nacre.learners.net_actor_critic.objective import (
-    SwitchingProblem,
-    actor_objective,
-    net_estimate,
-    value_at_start,
-)
+from nacre.learners.net_actor_critic.objective import actor_objective, net_estimate
 from nacre.learners.net_actor_critic.occupancy import OccupancyState, init_occupancy, step_occupancy
+from nacre.learners.net_actor_critic.problem import SwitchingProblem
 from nacre.policies.optimisers import clipped_adam, init_memory
 from nacre.policies.policy import Policy
 from nacre.training.backup import (
@@ -29,9 +21,9 @@ from nacre.training.backup import (
     polyak_average,
     step_critics,
 )
+from nacre.training.batches import Batch, Drawable, Rows
 from nacre.training.critics import Critics
-from nacre.training.loop import is_finite, measure_norm, run_epoch, within_bounds
-from nacre.training.transitions import Batch, Transitions
+from nacre.training.loop import measure_norm, within_bounds
 
 
 class State(eqx.Module):
@@ -89,18 +81,22 @@ def init_state(config: LearnerConfig, policy: Policy, critics: Critics, key: PRN
 
 
 def step(
-    config: LearnerConfig, problem: SwitchingProblem, key: PRNGKeyArray, state: State
+    problem: SwitchingProblem, rows: Rows, key: PRNGKeyArray, state: State
 ) -> tuple[State, Info]:
-    """One pass through lines 3 to 7 of Algorithm 1."""
+    """One pass through lines 3 to 7 of Algorithm 1.
+
+    Args:
+        problem: What is given.
+        rows: The log's rows for this step.
+        key: All that is random in the step follows from it.
+        state: What is learned so far.
+    """
     _, next_key, _, action_key, actor_key, start_key = jax.random.split(key, 6)
-    space, rows = state.policy.observation_space, cast(Transitions, problem.transitions)
-    batch, cost_states = draw_rows(config, problem.cost, space, rows, key)
+    config = problem.config
+    batch, cost_states = draw_rows(problem, rows, key)
 
     def price(policy: Policy) -> Float[Array, ""]:
-        full = problem.cost.at(
-            problem.old_policy, policy, cost_states, action_key, prices=problem.prices
-        )
-        return problem.price_share * full
+        return problem.charge(policy, cost_states, action_key)
 
     next_values = next_state_values(
         config.critics, state.critics.target, state.policy, batch, next_key
@@ -110,25 +106,10 @@ def step(
         batch.rewards, batch.terminated, next_values, config.discount, current_price, config.form
     )
     critics, critic_info = step_critics(config.critics, state.critics, batch, targets)
-    occupancy = state.occupancy
-    if config.occupancy is not None and occupancy is not None:
-        occupancy = step_occupancy(
-            config.occupancy,
-            occupancy,
-            rows,
-            batch,
-            state.policy,
-            problem.old_policy,
-            config.discount,
-            start_key,
-        )
-        visits = jax.lax.stop_gradient(occupancy.online(batch.observations))
-        batch = eqx.tree_at(lambda b: b.weights, batch, batch.weights * visits)
+    occupancy, batch = _weigh_visits(problem, rows, batch, state, start_key)
 
     def loss(policy: Policy) -> tuple[Array, tuple[Array, Array, Array]]:
-        objective, terms = actor_objective(
-            config, problem, policy, critics.online, batch, price, actor_key
-        )
+        objective, terms = actor_objective(problem, policy, critics.online, batch, price, actor_key)
         return -objective, terms
 
     (_, (value, cost, divergence)), gradient = eqx.filter_value_and_grad(loss, has_aux=True)(
@@ -152,64 +133,34 @@ def step(
     return State(policy, critics, memory, occupancy, average), info
 
 
-def draw_rows(
-    config: LearnerConfig, cost: SwitchingCost, space: Space[Any], transitions: Any, key: Array
-) -> tuple[Batch, Array]:
+def _weigh_visits(
+    problem: SwitchingProblem, rows: Rows, batch: Batch, state: State, key: PRNGKeyArray
+) -> tuple[OccupancyState | None, Batch]:
+    """One step of the occupancy, and the batch weighed by it; as they are where there is none."""
+    config, occupancy = problem.config, state.occupancy
+    if config.occupancy is None or occupancy is None:
+        return occupancy, batch
+    occupancy = step_occupancy(
+        config.occupancy,
+        occupancy,
+        rows,
+        batch,
+        state.policy,
+        problem.old_policy,
+        config.discount,
+        key,
+    )
+    visits = jax.lax.stop_gradient(occupancy.online(batch.observations))
+    return occupancy, eqx.tree_at(lambda b: b.weights, batch, batch.weights * visits)
+
+
+def draw_rows(problem: SwitchingProblem, rows: Drawable, key: PRNGKeyArray) -> tuple[Batch, Array]:
     """The mini-batch and the cost states of the step with this key."""
     batch_key, _, state_key, *_ = jax.random.split(key, 6)
-    batch = transitions.sample(batch_key, config.critics.batch_size)
-    n, observations = config.n_cost_states, transitions.observations
-    return batch, cost.state_measure.draw(state_key, n, observations, space)
-
-
-@eqx.filter_jit
-def learn_epoch(
-    config: LearnerConfig,
-    problem: SwitchingProblem,
-    state: State,
-    key: PRNGKeyArray,
-    largest: Float[Array, ""],
-) -> tuple[State, Info, Array, Bool[Array, ""]]:
-    """One epoch: `steps_per_epoch` steps, or fewer when one of them is not healthy.
-
-    Returns:
-        The state, the averages of the infos, the number of steps done, whether all were healthy.
-    """
-    dynamic, static = eqx.partition(state, eqx.is_array)
-
-    def advance(key: PRNGKeyArray, dynamic: Any) -> tuple[Any, Info]:
-        after, info = step(config, problem, key, eqx.combine(dynamic, static))
-        return eqx.filter(after, eqx.is_array), info
-
-    def healthy(info: Info) -> Bool[Array, ""]:
-        return is_believable(config, info, largest)
-
-    dynamic, info, count, ok = run_epoch(advance, dynamic, key, config.steps_per_epoch, healthy)
-    state = eqx.combine(dynamic, static)
-    info, ok = finish_epoch(config, problem, state, info, key, largest, ok)
-    return state, info, count, ok
-
-
-def finish_epoch(
-    config: LearnerConfig,
-    problem: SwitchingProblem,
-    state: State,
-    info: Info,
-    key: PRNGKeyArray,
-    largest: Float[Array, ""],
-    ok: Bool[Array, ""],
-) -> tuple[Info, Bool[Array, ""]]:
-    """What an epoch still has to say after its last step: its value, and whether it is sound."""
-    if config.actor.states == "log":
-        # No step has this number, so the noise is not that of any of them.
-        read_key = jax.random.fold_in(key, config.steps_per_epoch)
-        value = value_at_start(config, problem, state.policy, state.critics.online, read_key)
-        info = eqx.tree_at(
-            lambda i: (i.value, i.net_value), info, (value, net_estimate(config, value, info.cost))
-        )
-    # The last step's update has had no step after it to show what it did.
-    sound = is_finite(eqx.filter(state, eqx.is_array))
-    return info, ok & is_believable(config, info, largest) & sound
+    config, space = problem.config, problem.old_policy.observation_space
+    batch = rows.sample(batch_key, config.critics.batch_size)
+    measure = problem.cost.state_measure
+    return batch, measure.draw(state_key, config.n_cost_states, rows.observations, space)
 
 
 def is_believable(config: LearnerConfig, info: Info, largest: Float[Array, ""]) -> Bool[Array, ""]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nacre.policies.policy import Signature
-from nacre.training.transitions import Batch
+from nacre.training.batches import Batch
 
 
 class Replay:

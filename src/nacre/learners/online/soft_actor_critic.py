@@ -16,11 +16,12 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from nacre.errors import InputError
 from nacre.policies.distributions import ActionDistribution, DiscreteDistribution, Gaussian
-from nacre.policies.policy import MLPPolicy, Signature
+from nacre.policies.network_policy import MLPPolicy
+from nacre.policies.policy import Signature
 from nacre.training.backup import CriticConfig, CriticState, bootstrap_targets, step_critics
+from nacre.training.batches import Batch
 from nacre.training.loop import is_finite
 from nacre.training.noise import draw_uniforms
-from nacre.training.transitions import Batch
 
 
 def _default_critics() -> CriticConfig:

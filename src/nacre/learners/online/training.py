@@ -33,10 +33,10 @@ from nacre.learners.online.soft_actor_critic import (
     scale_critics,
 )
 from nacre.policies import fingerprint, write_policy
-from nacre.policies.policy import MLPPolicy
+from nacre.policies.network_policy import MLPPolicy
 from nacre.simulators.registry import Simulator, World
 from nacre.simulators.rollouts import draw_actions, uniform_actions
-from nacre.training.progress import Reporter, Silent, Tick
+from nacre.training.progress import NoProgress, Progress, ProgressEvent
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def train_online(
     *,
     seed: int = 0,
     checkpoint: str | Path | None = None,
-    reporter: Reporter | None = None,
+    reporter: Progress | None = None,
 ) -> OnlineResult:
     """Train a policy by letting it act.
 
@@ -111,7 +111,7 @@ def train_online(
     """
     config = config or OnlineConfig()
     _check(world, config)
-    report = reporter or Silent()
+    report = reporter or NoProgress()
     path = None if checkpoint is None else Path(checkpoint)
     first, later = (_count_steps(world, config, index) for index in (0, 1))
     n_rows = (first + config.epochs * later) * world.side_by_side
@@ -143,7 +143,7 @@ def train_online(
                 write_checkpoint(path, cast(Any, (state, replay.columns)), identity, records)
             latest = history[-1]
             report(
-                Tick(
+                ProgressEvent(
                     "training",
                     latest.epoch,
                     config.epochs + 1,

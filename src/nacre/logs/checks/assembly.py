@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any, TypedDict
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from gymnasium.spaces import Space
@@ -19,8 +20,9 @@ from nacre.logs.schema.draft import FIELDS, FLAGS, VECTORS, Draft, is_reserved
 from nacre.logs.schema.spaces import JSON, SpaceError, canonical_space, infer_space, like_space
 
 
-class Content(TypedDict):
-    """The fields of a `Log`, checked and in order."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Content:
+    """The fields of a `Log`, which says what they are, checked and in order."""
 
     observations: NDArray[Any]
     actions: NDArray[Any]
@@ -31,8 +33,8 @@ class Content(TypedDict):
     offsets: NDArray[np.int64]
     observation_space: Space[Any]
     action_space: Space[Any]
-    provenance: Mapping[str, JSON]
-    columns: Mapping[str, NDArray[Any]]
+    provenance: Mapping[str, JSON] = field(default_factory=dict)
+    columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
 
 def assemble(draft: Draft, problems: Problems) -> Content | None:
@@ -118,9 +120,9 @@ def _check_fields(draft: Draft, problems: Problems) -> None:
         if checked is not None:
             draft.fields[name] = checked
     for name in ("observation", "action"):
-        known = [draft.fields[n] for n in (name, f"next_{name}") if n in draft.fields]
-        if name not in draft.spaces and known and not problems:
-            draft.spaces[name], guess = infer_space(known, bounded=name == "action")
+        vectors = [draft.fields[n] for n in (name, f"next_{name}") if n in draft.fields]
+        if name not in draft.spaces and vectors and not problems:
+            draft.spaces[name], guess = infer_space(vectors, bounded=name == "action")
             draft.notes.append(f"the {name} space was not given: {guess}")
 
 

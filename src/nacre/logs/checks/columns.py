@@ -84,15 +84,10 @@ def _conform_elements(
     whole = check_whole(name, values, problems)
     if whole is None:
         return None
-    rows = np.flatnonzero((whole < 0) | (whole >= n))
     what = "is no whole number from 0 up" if unknown else f"lies outside Discrete({n})"
-    problems.add_rows(
-        name,
-        rows,
-        lambda i: (what, show(whole[rows[i]])),
-        "number the elements from 0, or give the space that holds them all",
-    )
-    return None if len(rows) else whole.astype(np.int32)
+    remedy = "number the elements from 0, or give the space that holds them all"
+    wrong = _report_rows(name, whole, (whole < 0) | (whole >= n), (what, remedy), problems)
+    return None if wrong else whole.astype(np.int32)
 
 
 def _conform_vectors(
@@ -114,10 +109,10 @@ def _conform_vectors(
         return finite
     low = space.low - BOUND_TOLERANCE * np.maximum(1, np.abs(space.low))
     high = space.high + BOUND_TOLERANCE * np.maximum(1, np.abs(space.high))
-    found = _Places()
+    wrong_places = _Places()
     for block in blocks(finite):
-        found.add(block, (finite[block] < low) | (finite[block] > high))
-    rows, elements = found.rows, found.elements
+        wrong_places.add(block, (finite[block] < low) | (finite[block] > high))
+    rows, elements = wrong_places.rows, wrong_places.elements
 
     def describe(i: int) -> tuple[str, str]:
         j = elements[i]
@@ -165,14 +160,14 @@ def check_finite(
     """Return (N, d) numbers as float32, or None if one of them is NaN or infinite there."""
     same = values.dtype == np.float32
     narrow = values if same else store.empty(values.shape, np.float32)
-    found = _Places()
+    wrong_places = _Places()
     for block in blocks(values, narrow):
         with np.errstate(over="ignore"):
             part = values[block].astype(np.float32, copy=False)
         if not same:
             narrow[block] = part
-        found.add(block, ~np.isfinite(part))
-    rows, elements = found.rows, found.elements
+        wrong_places.add(block, ~np.isfinite(part))
+    rows, elements = wrong_places.rows, wrong_places.elements
     if len(rows) == 0:
         return narrow
     problems.add_rows(
@@ -206,14 +201,9 @@ def check_flags(name: str, values: NDArray[Any], problems: Problems) -> NDArray[
         return None
     if values.dtype.kind == "b":
         return values
-    rows = np.flatnonzero((values != 0) & (values != 1))
-    problems.add_rows(
-        name,
-        rows,
-        lambda i: ("is neither true nor false", show(values[rows[i]])),
-        "write true or false, or 1 or 0",
-    )
-    return None if len(rows) else values.astype(np.bool_)
+    what, remedy = "is neither true nor false", "write true or false, or 1 or 0"
+    wrong = _report_rows(name, values, (values != 0) & (values != 1), (what, remedy), problems)
+    return None if wrong else values.astype(np.bool_)
 
 
 def check_whole(name: str, values: NDArray[Any], problems: Problems) -> NDArray[np.int64] | None:
@@ -227,14 +217,8 @@ def check_whole(name: str, values: NDArray[Any], problems: Problems) -> NDArray[
         bad = values > np.iinfo(np.int64).max
     else:
         bad = np.zeros(len(values), dtype=np.bool_)
-    rows = np.flatnonzero(bad)
-    problems.add_rows(
-        name,
-        rows,
-        lambda i: ("is no whole number", show(values[rows[i]])),
-        "write whole numbers",
-    )
-    return None if len(rows) else values.astype(np.int64)
+    wrong = _report_rows(name, values, bad, ("is no whole number", "write whole numbers"), problems)
+    return None if wrong else values.astype(np.int64)
 
 
 def check_further(name: str, values: NDArray[Any], problems: Problems) -> NDArray[Any] | None:
@@ -245,6 +229,19 @@ def check_further(name: str, values: NDArray[Any], problems: Problems) -> NDArra
     if dtype.kind == "f" and dtype.itemsize not in (4, 8):
         dtype = np.dtype(np.float32 if dtype.itemsize == 2 else np.float64)
     return values.astype(dtype, copy=False)
+
+
+def _report_rows(
+    name: str,
+    values: NDArray[Any],
+    bad: NDArray[np.bool_],
+    texts: tuple[str, str],
+    problems: Problems,
+) -> bool:
+    """Report the rows of (N,) values that are bad, by message and remedy; say if there are any."""
+    rows = np.flatnonzero(bad)
+    problems.add_rows(name, rows, lambda i: (texts[0], show(values[rows[i]])), texts[1])
+    return len(rows) > 0
 
 
 def _flatten_single(values: NDArray[Any]) -> NDArray[Any]:

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nacre.errors import InputError
+
 SHOWN_ROWS = 5
 SHOWN_CHARACTERS = 60
 SHOWN_NAMES = 12
@@ -98,6 +100,10 @@ class Problems:
 
     def __bool__(self) -> bool:
         return bool(self.found)
+
+    def as_error(self) -> InputError:
+        """The error that names all of them."""
+        return InputError([str(problem) for problem in self.found])
 
     def label(self, name: str, element: int | None = None) -> str:
         """Return the name of a field, or of one coordinate of it, as its owner knows it."""

@@ -202,10 +202,10 @@ def _report_categories(name: str, column: Any, n_texts: int, part: str, problems
     """Say how to number a column that holds texts throughout; return whether it does."""
     if n_texts < len(column) or len(column) == 0:
         return False
-    found = sorted(str(value) for value in pc.unique(column).to_pylist() if value is not None)
-    example = ", ".join(f'"{value}"' for value in found[:SHOWN_NAMES])
+    categories = sorted(str(value) for value in pc.unique(column).to_pylist() if value is not None)
+    example = ", ".join(f'"{value}"' for value in categories[:SHOWN_NAMES])
     problems.add(
-        f"holds texts: {show_names(found)}",
+        f"holds texts: {show_names(categories)}",
         f"write labels.{part.removeprefix('next_')} = [{example}] in the column map, in the order "
         "that numbers them from 0",
         column=name,

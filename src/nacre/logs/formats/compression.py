@@ -73,12 +73,12 @@ class _Unpacked(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        found = self._stream.read(len(buffer))
-        self._n_read += len(found)
+        unpacked = self._stream.read(len(buffer))
+        self._n_read += len(unpacked)
         if self._n_read > self._limit:
             raise TooLargeError(f"it unpacks to more than {self._limit} bytes")
-        buffer[: len(found)] = found
-        return len(found)
+        buffer[: len(unpacked)] = unpacked
+        return len(unpacked)
 
     def close(self) -> None:
         if not self.closed:

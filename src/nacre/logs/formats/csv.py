@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import csv
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.csv as arrow_csv
 from numpy.typing import NDArray
 
 from nacre.logs.checks.problems import Problems, show
 from nacre.logs.episodes import Log
 from nacre.logs.formats.compression import compress, find_codec, open_binary
-from nacre.logs.formats.csv_rows import Layout, Rows, read_rows
-from nacre.logs.formats.tables import TableSource, build_table, build_tables
 from nacre.logs.schema.draft import VECTORS
 from nacre.logs.schema.layout import check_names, lay_out, spread
 from nacre.logs.schema.mapping import ColumnMap
 from nacre.logs.schema.metadata import KEY, encode_metadata
 from nacre.logs.schema.recognition import recognise
-from nacre.logs.storage.stores import MEMORY, Store
+from nacre.logs.storage.stores import Store
+
+if TYPE_CHECKING:
+    from nacre.logs.formats.csv_rows import Layout, Rows
+    from nacre.logs.formats.tables import TableSource
 
 _PREFIX = f"# {KEY}: "
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -29,41 +29,52 @@ _USUAL_RATIO = 8
 _BATCH_ROWS = 2**16
 
 
-def open_file(
-    path: Path, problems: Problems, columns: ColumnMap, store: Store = MEMORY
-) -> TableSource | None:
-    """Read a CSV file into an Arrow table."""
-    try:
-        metadata, layout = _read_head(path, columns)
-        rows = read_rows(path, layout, store)
-    except (pa.ArrowException, OSError, ValueError, EOFError, csv.Error) as error:
-        problems.add(
-            f"is no readable CSV file ({show(str(error))})",
-            "write comma-separated text in UTF-8 with the column names in the first line",
-        )
-        return None
-    problems.lines = _LineNumbers(path, layout.n_comments + 1)
-    if rows.ragged:
-        _report_ragged(rows, problems)
-    schema = rows.schema if metadata is None else rows.schema.with_metadata({KEY: metadata})
-    return TableSource(schema, rows.n_rows, rows.fetch, problems, store)
+class Csv:
+    """Comma-separated text, the metadata in a comment on the first line."""
 
+    suffixes = (".csv", ".csv.gz", ".csv.zst")
 
-def estimate_bytes(path: Path) -> int:
-    """Return about how much memory the arrays of a log would take."""
-    return path.stat().st_size * (1 if find_codec(path) is None else _USUAL_RATIO)
+    def open(
+        self, path: Path, problems: Problems, columns: ColumnMap, store: Store
+    ) -> TableSource | None:
+        """Read a CSV file into an Arrow table."""
+        import pyarrow as pa
 
+        from nacre.logs.formats.csv_rows import read_rows
+        from nacre.logs.formats.tables import TableSource
 
-def write_file(log: Log, stream: IO[bytes], path: Path) -> None:
-    """Write a log as CSV, the metadata in a comment on the first line."""
-    check_names(log)
-    columns = spread(lay_out(log))
-    schema = build_table({name: values[:1] for name, values in columns.items()}, None).schema
-    with compress(stream, path) as target:
-        target.write(f"{_PREFIX}{encode_metadata(log, log.columns)}\n".encode())
-        with arrow_csv.CSVWriter(target, schema) as writer:
-            for table in build_tables(columns, None, _BATCH_ROWS):
-                writer.write_table(table)
+        try:
+            metadata, layout = _read_head(path, columns)
+            rows = read_rows(path, layout, store)
+        except (pa.ArrowException, OSError, ValueError, EOFError, csv.Error) as error:
+            problems.add(
+                f"is no readable CSV file ({show(str(error))})",
+                "write comma-separated text in UTF-8 with the column names in the first line",
+            )
+            return None
+        problems.lines = _LineNumbers(path, layout.n_comments + 1)
+        if rows.ragged:
+            _report_ragged(rows, problems)
+        schema = rows.schema if metadata is None else rows.schema.with_metadata({KEY: metadata})
+        return TableSource(schema, rows.n_rows, rows.fetch, problems, store)
+
+    def estimate_bytes(self, path: Path) -> int:
+        """Return about how much memory the arrays of a log would take."""
+        return path.stat().st_size * (1 if find_codec(path) is None else _USUAL_RATIO)
+
+    def write(self, log: Log, stream: IO[bytes], path: Path) -> None:
+        """Write a log as CSV, compressed if the suffix of `path` says so."""
+        import pyarrow.csv as arrow_csv
+
+        from nacre.logs.formats.tables import build_schema, build_tables
+
+        check_names(log)
+        columns = spread(lay_out(log))
+        with compress(stream, path) as target:
+            target.write(f"{_PREFIX}{encode_metadata(log, log.columns)}\n".encode())
+            with arrow_csv.CSVWriter(target, build_schema(columns, None)) as writer:
+                for table in build_tables(columns, None, _BATCH_ROWS):
+                    writer.write_table(table)
 
 
 def _read_head(path: Path, columns: ColumnMap) -> tuple[str | None, Layout]:
@@ -82,6 +93,10 @@ def _read_head(path: Path, columns: ColumnMap) -> tuple[str | None, Layout]:
 
 
 def _find_layout(names: tuple[str, ...], n_comments: int, columns: ColumnMap) -> Layout:
+    import pyarrow as pa
+
+    from nacre.logs.formats.csv_rows import Layout
+
     reading = recognise(columns, names, Problems())
     kinds: dict[str, Any] = {}
     for part, given in reading.columns.items():
@@ -121,3 +136,6 @@ class _LineNumbers:
                 filled = np.fromiter((bool(line.rstrip(b"\r\n")) for line in stream), np.bool_)
             self._lines = np.flatnonzero(filled)[self._n_head :] + 1
         return self._lines
+
+
+CSV = Csv()

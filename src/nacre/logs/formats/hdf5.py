@@ -14,10 +14,9 @@ from typing import Any
 from numpy.typing import NDArray
 
 from nacre.logs.checks.problems import Problems, show
-from nacre.logs.schema.categories import number_array
-from nacre.logs.schema.mapping import ColumnMap, Label
-from nacre.logs.schema.metadata import Metadata
-from nacre.logs.storage.stores import MEMORY, Store, blocks
+from nacre.logs.formats.array_sources import WholeArrays
+from nacre.logs.schema.mapping import ColumnMap
+from nacre.logs.storage.stores import Store, blocks
 
 LARGEST_CHUNK = 2**28
 # The most that deflate can shrink; the other filters that are allowed shrink less.
@@ -26,16 +25,14 @@ _FILTERS = {1: "gzip", 2: "shuffle", 3: "fletcher32", 6: "scaleoffset", 32000: "
 _ERRORS = (OSError, ValueError, KeyError, RuntimeError, TypeError, MemoryError, OverflowError)
 
 
-class Hdf5Source:
+class Hdf5Source(WholeArrays):
     """The arrays at the top of an HDF5 file."""
 
     def __init__(self, file: Any, size: int, problems: Problems, store: Store) -> None:
-        self.store = store
+        names = [name for name in file if not _is_group(file, name)]
+        super().__init__(names, problems, store=store)
         self._file = file
         self._size = size
-        self._problems = problems
-        self.metadata = Metadata()
-        self.names = [name for name in file if not _is_group(file, name)]
 
     def is_numeric(self, name: str) -> bool:
         """Return whether a name leads to an array of numbers in this file."""
@@ -46,24 +43,33 @@ class Hdf5Source:
 
     def load(self, name: str, part: str | None = None) -> NDArray[Any] | None:
         """Return an array, or None after reporting why it cannot be read."""
-        return load_array(self._file, name, self._size, self._problems, self.store)
-
-    def load_codes(self, name: str, labels: tuple[Label, ...] | None) -> NDArray[Any] | None:
-        """Return (N,) the place of each value among `labels`, or None after reporting."""
-        values = self.load(name)
-        return None if values is None else number_array(name, values, labels, self._problems)
+        return load_array(self._file, name, self._size, self.problems, self.store)
 
     def close(self) -> None:
         """Let go of the file."""
         self._file.close()
 
 
-def open_file(
-    path: Path, problems: Problems, columns: ColumnMap, store: Store = MEMORY
-) -> Hdf5Source | None:
-    """Open an HDF5 file; arrays are checked and read when they are asked for."""
-    file = open_hdf5(path, problems)
-    return None if file is None else Hdf5Source(file, path.stat().st_size, problems, store)
+class Hdf5:
+    """HDF5 with one array a column, as D4RL writes it. Read-only."""
+
+    suffixes = (".hdf5", ".h5")
+
+    def open(
+        self, path: Path, problems: Problems, columns: ColumnMap, store: Store
+    ) -> Hdf5Source | None:
+        """Open an HDF5 file; arrays are checked and read when they are asked for."""
+        file = open_hdf5(path, problems)
+        return None if file is None else Hdf5Source(file, path.stat().st_size, problems, store)
+
+    def estimate_bytes(self, path: Path) -> int:
+        """Return about how much memory the arrays of a log would take, from what they claim."""
+        file = open_hdf5(path, Problems())
+        if file is None:
+            return 0
+        with file:
+            arrays = [file[name] for name in file if _is_own(file, name)]
+            return sum(prod(array.shape) * 4 for array in arrays if getattr(array, "shape", None))
 
 
 def open_hdf5(path: Path, problems: Problems) -> Any:
@@ -147,16 +153,6 @@ def _read(data: Any, store: Store) -> NDArray[Any]:
     return values
 
 
-def estimate_bytes(path: Path) -> int:
-    """Return about how much memory the arrays of a log would take, from what they claim."""
-    file = open_hdf5(path, Problems())
-    if file is None:
-        return 0
-    with file:
-        arrays = [file[name] for name in file if _is_own(file, name)]
-        return sum(prod(array.shape) * 4 for array in arrays if getattr(array, "shape", None))
-
-
 def _is_own(group: Any, name: str) -> bool:
     """Return whether a name leads to something of this file, not to somewhere else."""
     link = group.get(name, getlink=True)
@@ -165,3 +161,6 @@ def _is_own(group: Any, name: str) -> bool:
 
 def _is_group(group: Any, name: str) -> bool:
     return _is_own(group, name) and group.get(name, getclass=True).__name__ == "Group"
+
+
+HDF5 = Hdf5()

@@ -5,21 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 from gymnasium.spaces import Space
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from nacre.errors import InputError
 from nacre.logs.checks.assembly import assemble
 from nacre.logs.checks.problems import Problems, show
 from nacre.logs.episodes import Log
-from nacre.logs.schema.categories import number_array
+from nacre.logs.formats.array_sources import ArraySource
 from nacre.logs.schema.draft import as_arrays
-from nacre.logs.schema.mapping import Columns, Label, read_columns
-from nacre.logs.schema.metadata import Metadata
+from nacre.logs.schema.mapping import Columns, read_columns
 from nacre.logs.schema.sources import Source, draft_log
-from nacre.logs.schema.spaces import JSON
-from nacre.logs.storage.stores import MEMORY, Store
+from nacre.logs.schema.spaces import JSON, given_spaces
 
 # The name under which pandas hands over an index that has none.
 _INDEX = "__index_level_0__"
@@ -50,12 +47,12 @@ def log_from_table(
     arrow = _to_arrow(table)
     problems = Problems(file="table")
     source = TableSource(arrow.schema, len(arrow), lambda n: arrow.column(n).chunks, problems)
-    spaces = {"observation": observation_space, "action": action_space}
+    spaces = given_spaces(observation_space, action_space)
     return _finish(source, spaces, provenance, columns, problems)
 
 
 def log_from_arrays(
-    arrays: Mapping[str, ArrayLike],
+    arrays: Mapping[str, ArrayLike | Mapping[str, Any]],
     *,
     columns: Columns | None = None,
     observation_space: Space[Any] | None = None,
@@ -85,34 +82,8 @@ def log_from_arrays(
     problems = Problems(file="arrays")
     flat = {str(n): v for n, v in arrays.items() if not isinstance(v, Mapping)}
     source = ArraySource(as_arrays(flat, problems), problems)
-    spaces = {"observation": observation_space, "action": action_space}
+    spaces = given_spaces(observation_space, action_space)
     return _finish(source, spaces, provenance, columns, problems)
-
-
-class ArraySource:
-    """Arrays that are in memory already."""
-
-    def __init__(self, arrays: Mapping[str, NDArray[Any]], problems: Problems) -> None:
-        self.names = list(arrays)
-        self.metadata = Metadata()
-        self.store: Store = MEMORY
-        self._arrays = arrays
-        self._problems = problems
-
-    def is_numeric(self, name: str) -> bool:
-        """Return whether an array holds numbers, or objects, which are refused when loaded."""
-        return self._arrays[name].dtype.kind in "biufO"
-
-    def load(self, name: str, part: str | None = None) -> NDArray[Any] | None:
-        """Return an array as it is."""
-        return self._arrays[name]
-
-    def load_codes(self, name: str, labels: tuple[Label, ...] | None) -> NDArray[Any] | None:
-        """Return (N,) the place of each value among `labels`, or None after reporting."""
-        return number_array(name, np.asarray(self._arrays[name]), labels, self._problems)
-
-    def close(self) -> None:
-        """Do nothing: the arrays belong to the caller."""
 
 
 def _to_arrow(table: Any) -> Any:
@@ -139,16 +110,15 @@ def _to_arrow(table: Any) -> Any:
 
 def _finish(
     source: Source,
-    spaces: Mapping[str, Space[Any] | None],
+    spaces: Mapping[str, Space[Any]],
     provenance: Mapping[str, JSON] | None,
     columns: Columns | None,
     problems: Problems,
 ) -> Log:
-    known = {name: space for name, space in spaces.items() if space is not None}
-    draft = draft_log(source, known, problems, read_columns(columns))
+    draft = draft_log(source, spaces, problems, read_columns(columns))
     if draft is not None:
         draft.provenance = {**dict(provenance or {}), **draft.provenance}
     content = None if draft is None else assemble(draft, problems)
     if content is None or problems:
-        raise InputError([str(problem) for problem in problems.found])
-    return Log(**content)
+        raise problems.as_error()
+    return Log.from_content(content)

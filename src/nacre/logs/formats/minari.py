@@ -19,12 +19,12 @@ from gymnasium.spaces import Space
 from numpy.typing import NDArray
 
 from nacre.logs.checks.problems import Problems, show
+from nacre.logs.formats.array_sources import WholeArrays
 from nacre.logs.formats.hdf5 import find_refusal, open_hdf5
-from nacre.logs.schema.categories import number_array
-from nacre.logs.schema.mapping import ColumnMap, Label
+from nacre.logs.schema.mapping import ColumnMap
 from nacre.logs.schema.metadata import Metadata
 from nacre.logs.schema.spaces import JSON, SpaceError, space_from_json
-from nacre.logs.storage.stores import MEMORY, Store, release
+from nacre.logs.storage.stores import Store, release
 
 PREFIX = "minari:"
 _METADATA, _MAIN = "metadata.json", "main_data.hdf5"
@@ -38,36 +38,6 @@ _ARRAYS = {
     "truncated": "truncations",
 }
 _TOLD = ("dataset_id", "algorithm_name", "minari_version", "author", "description")
-
-
-def find_dataset(name: str | os.PathLike[str], problems: Problems) -> Path | None:
-    """Return the directory of a dataset's files, or None if `name` is none or after reporting.
-
-    Args:
-        name: `minari:` and the identifier of a dataset that was downloaded or collected here, or
-            the path of a dataset.
-        problems: Receives what is wrong with an identifier.
-    """
-    text = os.fspath(name)
-    if not text.startswith(PREFIX):
-        found = (path for path in (Path(text), Path(text) / "data") if _is_dataset(path))
-        return next(found, None)
-    identifier = text.removeprefix(PREFIX)
-    parts = identifier.split("/")
-    if not all(re.fullmatch(r"[\w.-]+", part) and part.strip(".") for part in parts):
-        problems.add(
-            f"{show(identifier)} is no identifier", "write it as minari:mujoco/ant/expert-v0"
-        )
-        return None
-    root = os.environ.get("MINARI_DATASETS_PATH") or Path.home() / ".minari" / "datasets"
-    path = Path(root, *parts, "data")
-    if _is_dataset(path):
-        return path
-    problems.add(
-        "is not on this machine",
-        f"download it first: minari download {identifier} (pip install 'nacre[minari]' brings it)",
-    )
-    return None
 
 
 def _is_dataset(path: Path) -> bool:
@@ -85,7 +55,7 @@ class _Episode:
     length: int
 
 
-class MinariSource:
+class MinariSource(WholeArrays):
     """The episodes of a dataset as columns of transitions."""
 
     def __init__(
@@ -96,11 +66,8 @@ class MinariSource:
         problems: Problems,
         store: Store,
     ) -> None:
-        self.names = ["episode", *_ARRAYS]
-        self.metadata = metadata
-        self.store = store
+        super().__init__(["episode", *_ARRAYS], problems, metadata, store)
         self._file = file
-        self._problems = problems
         self._episodes = episodes
         self._n_rows = sum(episode.length for episode in episodes)
 
@@ -128,43 +95,72 @@ class MinariSource:
             yield slice(start, start + episode.length)
             start += episode.length
 
-    def load_codes(self, name: str, labels: tuple[Label, ...] | None) -> NDArray[Any] | None:
-        """Return (N,) the place of each value among `labels`, or None after reporting."""
-        values = self.load(name)
-        return None if values is None else number_array(name, values, labels, self._problems)
-
     def close(self) -> None:
         """Let go of the file."""
         self._file.close()
 
 
-def open_file(
-    path: Path, problems: Problems, columns: ColumnMap, store: Store = MEMORY
-) -> MinariSource | None:
-    """Open a dataset by the directory of its files, after looking at every episode's shape."""
-    metadata = _read_metadata(path / _METADATA, problems)
-    if problems:
-        return None
-    file = open_hdf5(path / _MAIN, problems)
-    if file is None:
-        return None
-    size = (path / _MAIN).stat().st_size
-    found = sorted((int(m[1]), m[0]) for name in file if (m := _EPISODE.fullmatch(name)))
-    episodes = [_check_episode(file, name, size, problems) for _, name in found]
-    if not episodes:
-        problems.add("has no episodes", "collect some with minari.DataCollector")
-    known = [episode for episode in episodes if episode is not None]
-    if not problems:
-        _check_shapes(known, [name for _, name in found], problems)
-    if problems:
-        file.close()
-        return None
-    return MinariSource(file, [e for e in known if e.length], metadata, problems, store)
+class Minari:
+    """Datasets as Minari keeps them: no suffix, but a directory or an identifier. Read-only."""
 
+    suffixes: tuple[str, ...] = ()
 
-def estimate_bytes(path: Path) -> int:
-    """Return about how much memory the arrays of a log would take."""
-    return 2 * (path / _MAIN).stat().st_size
+    def locate(self, name: str | os.PathLike[str], problems: Problems) -> Path | None:
+        """Return the directory of a dataset's files, or None if `name` is none or after reporting.
+
+        Args:
+            name: `minari:` and the identifier of a dataset that was downloaded or collected here,
+                or the path of a dataset.
+            problems: Receives what is wrong with an identifier.
+        """
+        text = os.fspath(name)
+        if not text.startswith(PREFIX):
+            places = (path for path in (Path(text), Path(text) / "data") if _is_dataset(path))
+            return next(places, None)
+        identifier = text.removeprefix(PREFIX)
+        parts = identifier.split("/")
+        if not all(re.fullmatch(r"[\w.-]+", part) and part.strip(".") for part in parts):
+            problems.add(
+                f"{show(identifier)} is no identifier", "write it as minari:mujoco/ant/expert-v0"
+            )
+            return None
+        root = os.environ.get("MINARI_DATASETS_PATH") or Path.home() / ".minari" / "datasets"
+        path = Path(root, *parts, "data")
+        if _is_dataset(path):
+            return path
+        problems.add(
+            "is not on this machine",
+            f"download it first: minari download {identifier} "
+            "(pip install 'nacre[minari]' brings it)",
+        )
+        return None
+
+    def open(
+        self, path: Path, problems: Problems, columns: ColumnMap, store: Store
+    ) -> MinariSource | None:
+        """Open a dataset by the directory of its files, after looking at every episode's shape."""
+        metadata = _read_metadata(path / _METADATA, problems)
+        if problems:
+            return None
+        file = open_hdf5(path / _MAIN, problems)
+        if file is None:
+            return None
+        size = (path / _MAIN).stat().st_size
+        names = sorted((int(m[1]), m[0]) for name in file if (m := _EPISODE.fullmatch(name)))
+        checked = [_check_episode(file, name, size, problems) for _, name in names]
+        if not checked:
+            problems.add("has no episodes", "collect some with minari.DataCollector")
+        episodes = [episode for episode in checked if episode is not None]
+        if not problems:
+            _check_shapes(episodes, [name for _, name in names], problems)
+        if problems:
+            file.close()
+            return None
+        return MinariSource(file, [e for e in episodes if e.length], metadata, problems, store)
+
+    def estimate_bytes(self, path: Path) -> int:
+        """Return about how much memory the arrays of a log would take."""
+        return 2 * (path / _MAIN).stat().st_size
 
 
 def _check_episode(file: Any, name: str, size: int, problems: Problems) -> _Episode | None:
@@ -244,3 +240,6 @@ def _read_space(text: Any) -> Space[Any]:
     if len(form["shape"]) != 1:
         raise SpaceError(f"Box of shape {tuple(form['shape'])}")
     return space_from_json({"type": "box", "low": form["low"], "high": form["high"]})
+
+
+MINARI = Minari()

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from nacre.logs.checks.problems import Problems, show
 from nacre.logs.episodes import Log
-from nacre.logs.schema.categories import number_array
+from nacre.logs.formats.array_sources import WholeArrays
 from nacre.logs.schema.layout import check_names, lay_out
-from nacre.logs.schema.mapping import ColumnMap, Label
+from nacre.logs.schema.mapping import ColumnMap
 from nacre.logs.schema.metadata import KEY, Metadata, decode_metadata, encode_metadata
 from nacre.logs.storage.stores import MEMORY, Store, blocks
 from nacre.logs.storage.views import MappedRows
@@ -46,7 +46,7 @@ class _Member:
     is_plain: bool
 
 
-class ArchiveSource:
+class ArchiveSource(WholeArrays):
     """The arrays of an archive whose headers have been checked."""
 
     def __init__(
@@ -56,11 +56,9 @@ class ArchiveSource:
         problems: Problems,
         store: Store,
     ) -> None:
-        self.store = store
+        super().__init__([name for name in members if name != KEY], problems, store=store)
         self._archive = archive
         self._members = members
-        self._problems = problems
-        self.names = [name for name in members if name != KEY]
         self.metadata = self._read_metadata()
 
     def is_numeric(self, name: str) -> bool:
@@ -71,7 +69,7 @@ class ArchiveSource:
         """Return an array, or None after reporting why it cannot be read."""
         member = self._members[name]
         if member.dtype.hasobject:
-            self._problems.add(
+            self.problems.add(
                 "holds Python objects, which are never read",
                 "store numbers in arrays of a numeric dtype, vectors of one length",
                 column=name,
@@ -83,15 +81,10 @@ class ArchiveSource:
                     return _read_rows(stream, member, self.store)
                 return np.asarray(npy.read_array(stream, allow_pickle=False))
         except (*_ERRORS, MemoryError) as error:
-            self._problems.add(
+            self.problems.add(
                 f"cannot be read ({show(str(error))})", "write the file anew", column=name
             )
             return None
-
-    def load_codes(self, name: str, labels: tuple[Label, ...] | None) -> NDArray[Any] | None:
-        """Return (N,) the place of each value among `labels`, or None after reporting."""
-        values = self.load(name)
-        return None if values is None else number_array(name, values, labels, self._problems)
 
     def close(self) -> None:
         """Let go of the file."""
@@ -103,39 +96,60 @@ class ArchiveSource:
             return Metadata()
         text = self.load(KEY) if member.dtype.kind == "U" and member.shape == () else None
         if text is None:
-            self._problems.add(
+            self.problems.add(
                 f"the metadata under {KEY!r} is no single text", "remove it from the file"
             )
             return Metadata()
-        return decode_metadata(str(text), self._problems)
+        return decode_metadata(str(text), self.problems)
 
 
-def open_file(
-    path: Path, problems: Problems, columns: ColumnMap, store: Store = MEMORY
-) -> ArchiveSource | None:
-    """Open an archive and check what the headers of its arrays claim before reading any."""
-    try:
-        archive = zipfile.ZipFile(path)
-        infos = archive.infolist()
-    except _ERRORS as error:
-        problems.add(f"is no readable npz file ({show(str(error))})", "write it with numpy.savez")
-        return None
-    members: dict[str, _Member] = {}
-    for info in infos:
-        name = info.filename.removesuffix(".npy")
+class Npz:
+    """NumPy archives, one array a column."""
+
+    suffixes = (".npz",)
+
+    def open(
+        self, path: Path, problems: Problems, columns: ColumnMap, store: Store
+    ) -> ArchiveSource | None:
+        """Open an archive and check what the headers of its arrays claim before reading any."""
         try:
-            members[name] = _read_member(archive, info, path.stat().st_size)
-        except Exception as error:
-            # Headers are parsed as Python literals: the ways in which that can fail are many.
+            archive = zipfile.ZipFile(path)
+            infos = archive.infolist()
+        except _ERRORS as error:
             problems.add(
-                f"is no array that can be read ({show(str(error))})",
-                "write the file anew with numpy.savez",
-                column=name,
+                f"is no readable npz file ({show(str(error))})", "write it with numpy.savez"
             )
-    if problems:
-        archive.close()
-        return None
-    return ArchiveSource(archive, members, problems, store)
+            return None
+        members: dict[str, _Member] = {}
+        for info in infos:
+            name = info.filename.removesuffix(".npy")
+            try:
+                members[name] = _read_member(archive, info, path.stat().st_size)
+            except Exception as error:
+                # Headers are parsed as Python literals: the ways in which that can fail are many.
+                problems.add(
+                    f"is no array that can be read ({show(str(error))})",
+                    "write the file anew with numpy.savez",
+                    column=name,
+                )
+        if problems:
+            archive.close()
+            return None
+        return ArchiveSource(archive, members, problems, store)
+
+    def estimate_bytes(self, path: Path) -> int:
+        """Return about how much memory the arrays of a log would take, from what members claim."""
+        with zipfile.ZipFile(path) as archive:
+            return sum(info.file_size for info in archive.infolist())
+
+    def write(self, log: Log, stream: IO[bytes], path: Path) -> None:
+        """Write a log as an uncompressed archive of one array a column."""
+        check_names(log, "/\\:", KEY)
+        arrays = {**lay_out(log), KEY: np.array(encode_metadata(log))}
+        with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
+            for name, values in arrays.items():
+                with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
+                    _write_array(member, values)
 
 
 def _read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, archive_size: int) -> _Member:
@@ -169,22 +183,6 @@ def _read_rows(stream: IO[bytes], member: _Member, store: Store) -> NDArray[Any]
     return values
 
 
-def estimate_bytes(path: Path) -> int:
-    """Return about how much memory the arrays of a log would take, from what members claim."""
-    with zipfile.ZipFile(path) as archive:
-        return sum(info.file_size for info in archive.infolist())
-
-
-def write_file(log: Log, stream: IO[bytes], path: Path) -> None:
-    """Write a log as an uncompressed archive of one array a column."""
-    check_names(log, "/\\:", KEY)
-    arrays = {**lay_out(log), KEY: np.array(encode_metadata(log))}
-    with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
-        for name, values in arrays.items():
-            with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
-                _write_array(member, values)
-
-
 def _write_array(member: IO[bytes], values: NDArray[Any]) -> None:
     if not isinstance(values, MappedRows):
         npy.write_array(member, np.asarray(values, order="C"), allow_pickle=False)
@@ -193,3 +191,6 @@ def _write_array(member: IO[bytes], values: NDArray[Any]) -> None:
     npy.write_array_header_1_0(member, form)
     for rows in blocks(values):
         member.write(values[rows].tobytes())
+
+
+NPZ = Npz()

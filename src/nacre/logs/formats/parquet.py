@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import IO, Any
-
-import pyarrow as pa
-import pyarrow.parquet as pq
+from typing import IO, TYPE_CHECKING, Any
 
 from nacre.logs.checks.problems import Problems, show
 from nacre.logs.episodes import Log
-from nacre.logs.formats.tables import TableSource, build_table, build_tables
 from nacre.logs.schema.layout import lay_out
 from nacre.logs.schema.mapping import ColumnMap
 from nacre.logs.schema.metadata import KEY, encode_metadata
-from nacre.logs.storage.stores import MEMORY, Store
+from nacre.logs.storage.stores import Store
+
+if TYPE_CHECKING:
+    from nacre.logs.formats.tables import TableSource
 
 _BUFFER_BYTES = 2**20
 _BATCH_ROWS = 2**14
@@ -26,32 +25,72 @@ _MANY_ROWS = 10**7
 _LARGEST_RATIO = 64
 
 
-def open_file(
-    path: Path, problems: Problems, columns: ColumnMap, store: Store = MEMORY
-) -> TableSource | None:
-    """Open a Parquet file; columns are read one by one when they are asked for."""
-    try:
-        file = pq.ParquetFile(path, buffer_size=_BUFFER_BYTES, pre_buffer=False)
-        schema, n_rows = file.schema_arrow, file.metadata.num_rows
-    except (pa.ArrowException, OSError, ValueError) as error:
-        problems.add(
-            f"is no readable Parquet file ({show(str(error))})", "write it anew or give another"
-        )
-        return None
-    size = path.stat().st_size
-    if n_rows > _MANY_ROWS and n_rows > _LARGEST_RATIO * size:
-        problems.add(
-            f"claims {n_rows} rows in {size} bytes", "write it anew, or only the rows there are"
-        )
-        return None
+class Parquet:
+    """Parquet, the native form."""
 
-    def fetch(name: str) -> Iterator[Any]:
-        batches = file.iter_batches(_BATCH_ROWS, columns=[name], use_threads=False)
-        return (batch.column(name) for batch in _decode_ahead(batches))
+    suffixes = (".parquet",)
 
-    source = TableSource(schema, n_rows, fetch, problems, store)
-    source.close = file.close
-    return source
+    def open(
+        self, path: Path, problems: Problems, columns: ColumnMap, store: Store
+    ) -> TableSource | None:
+        """Open a Parquet file; columns are read one by one when they are asked for."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        from nacre.logs.formats.tables import TableSource
+
+        try:
+            file = pq.ParquetFile(path, buffer_size=_BUFFER_BYTES, pre_buffer=False)
+            schema, n_rows = file.schema_arrow, file.metadata.num_rows
+        except (pa.ArrowException, OSError, ValueError) as error:
+            problems.add(
+                f"is no readable Parquet file ({show(str(error))})", "write it anew or give another"
+            )
+            return None
+        size = path.stat().st_size
+        if n_rows > _MANY_ROWS and n_rows > _LARGEST_RATIO * size:
+            problems.add(
+                f"claims {n_rows} rows in {size} bytes", "write it anew, or only the rows there are"
+            )
+            return None
+
+        def fetch(name: str) -> Iterator[Any]:
+            batches = file.iter_batches(_BATCH_ROWS, columns=[name], use_threads=False)
+            return (batch.column(name) for batch in _decode_ahead(batches))
+
+        source = TableSource(schema, n_rows, fetch, problems, store)
+        source.close = file.close
+        return source
+
+    def estimate_bytes(self, path: Path) -> int:
+        """Return about how much memory the arrays of a log would take, from the file's footer."""
+        import pyarrow.parquet as pq
+
+        footer = pq.read_metadata(path)
+        groups = (footer.row_group(i) for i in range(footer.num_row_groups))
+        return sum(
+            4 * group.column(j).num_values for group in groups for j in range(group.num_columns)
+        )
+
+    def write(self, log: Log, stream: IO[bytes], path: Path) -> None:
+        """Write a log as Parquet, vectors as lists of fixed size."""
+        import pyarrow.parquet as pq
+
+        from nacre.logs.formats.tables import build_schema, build_tables
+
+        columns, metadata = lay_out(log), {KEY: encode_metadata(log)}
+        # Vectors hardly ever repeat: a dictionary of their numbers only takes time. Their bytes
+        # are alike place by place, which makes files smaller, and LZ4 unpacks them fastest.
+        plain = [name for name, values in columns.items() if values.ndim == 1]
+        floats = [
+            f"{name}.list.element"
+            for name, values in columns.items()
+            if values.ndim == 2 and values.dtype.kind == "f"
+        ]
+        options = {"use_dictionary": plain, "use_byte_stream_split": floats, "compression": "lz4"}
+        with pq.ParquetWriter(stream, build_schema(columns, metadata), **options) as writer:
+            for table in build_tables(columns, metadata, _GROUP_ROWS):
+                writer.write_table(table, row_group_size=_GROUP_ROWS)
 
 
 def _decode_ahead(batches: Iterator[Any]) -> Iterator[Any]:
@@ -63,26 +102,4 @@ def _decode_ahead(batches: Iterator[Any]) -> Iterator[Any]:
             yield batch
 
 
-def estimate_bytes(path: Path) -> int:
-    """Return about how much memory the arrays of a log would take, from the file's footer."""
-    footer = pq.read_metadata(path)
-    groups = (footer.row_group(i) for i in range(footer.num_row_groups))
-    return sum(4 * group.column(j).num_values for group in groups for j in range(group.num_columns))
-
-
-def write_file(log: Log, stream: IO[bytes], path: Path) -> None:
-    """Write a log as Parquet, vectors as lists of fixed size."""
-    columns, metadata = lay_out(log), {KEY: encode_metadata(log)}
-    schema = build_table({name: values[:1] for name, values in columns.items()}, metadata).schema
-    # Vectors hardly ever repeat: a dictionary of their numbers only takes time. Their bytes are
-    # alike place by place, which makes files smaller, and LZ4 unpacks them fastest.
-    plain = [name for name, values in columns.items() if values.ndim == 1]
-    floats = [
-        f"{name}.list.element"
-        for name, values in columns.items()
-        if values.ndim == 2 and values.dtype.kind == "f"
-    ]
-    options = {"use_dictionary": plain, "use_byte_stream_split": floats, "compression": "lz4"}
-    with pq.ParquetWriter(stream, schema, **options) as writer:
-        for table in build_tables(columns, metadata, _GROUP_ROWS):
-            writer.write_table(table, row_group_size=_GROUP_ROWS)
+PARQUET = Parquet()

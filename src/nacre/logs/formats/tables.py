@@ -103,6 +103,12 @@ def build_tables(
         release(*columns.values())
 
 
+def build_schema(columns: Mapping[str, NDArray[Any]], metadata: Mapping[str, str] | None) -> Any:
+    """Return the Arrow schema of the tables that `build_tables` yields."""
+    first = {name: values[:1] for name, values in columns.items()}
+    return build_table(first, metadata).schema
+
+
 def build_table(columns: Mapping[str, NDArray[Any]], metadata: Mapping[str, str] | None) -> Any:
     """Return an Arrow table; (N, w) columns become lists of the fixed size w."""
     arrays = []

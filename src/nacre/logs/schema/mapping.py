@@ -91,18 +91,18 @@ def read_columns(columns: Columns | None = None, assignments: Sequence[str] = ()
         InputError: With everything that is wrong in it.
     """
     if columns is None:
-        found = ColumnMap()
+        column_map = ColumnMap()
     elif isinstance(columns, ColumnMap):
-        found = columns
+        column_map = columns
     elif isinstance(columns, Mapping):
-        found = _build(columns, "columns")
+        column_map = _build(columns, "columns")
     else:
-        found = _build(_read_toml(Path(columns)), show_path(columns))
+        column_map = _build(_read_toml(Path(columns)), show_path(columns))
     if not assignments:
-        return found
+        return column_map
     further = _build(_parse_assignments(assignments), "columns")
     given = {name: value for name in KEYS if (value := getattr(further, name)) not in (None, ())}
-    return replace(found, **given | {"labels": {**found.labels, **further.labels}})
+    return replace(column_map, **given | {"labels": {**column_map.labels, **further.labels}})
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
@@ -147,7 +147,7 @@ def _build(document: Mapping[str, Any], place: str) -> ColumnMap:
     if values.get("done") and "terminated" in values:
         problems.add("names both done and terminated", "keep the one that the column means")
     if problems:
-        raise InputError([str(problem) for problem in problems.found])
+        raise problems.as_error()
     return ColumnMap(**values)
 
 

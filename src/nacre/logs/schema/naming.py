@@ -38,20 +38,20 @@ def _width(shape: tuple[int, ...]) -> int | None:
 
 
 def _names(log: Log, part: str, width: int | None) -> tuple[str, ...]:
-    told = _entry(log.provenance, "columns", part)
-    if isinstance(told, list) and len(told) == (1 if width is None else width):
-        return tuple(str(name) for name in told)
+    recorded = _entry(log.provenance, "columns", part)
+    if isinstance(recorded, list) and len(recorded) == (1 if width is None else width):
+        return tuple(str(name) for name in recorded)
     if width is None:
-        return (told if isinstance(told, str) else part,)
-    stem = told if isinstance(told, str) else part
+        return (recorded if isinstance(recorded, str) else part,)
+    stem = recorded if isinstance(recorded, str) else part
     return tuple(f"{stem}_{i}" for i in range(width))
 
 
 def _labels(log: Log, part: str) -> tuple[Label, ...] | None:
-    told = _entry(log.provenance, "labels", part)
-    if not isinstance(told, list):
+    recorded = _entry(log.provenance, "labels", part)
+    if not isinstance(recorded, list):
         return None
-    return tuple(label for label in told if isinstance(label, str | bool | int | float))
+    return tuple(label for label in recorded if isinstance(label, str | bool | int | float))
 
 
 def _entry(provenance: Mapping[str, JSON], key: str, part: str) -> JSON:

@@ -45,7 +45,7 @@ class Reading:
         labels: By field, the values of a column of categories in order.
         never_terminates: Whether no row is terminated, by the map.
         ends_by_flags: Whether episodes end where a flag says so, for lack of a column.
-        doubtful_done: Whether a column called done was taken for `terminated` beside `truncated`.
+        ambiguous_done: Whether a column called done was taken for `terminated` beside `truncated`.
         unused: Columns that are left out, and why.
         notes: What was assumed.
         names: What the parts were called, for the provenance; empty if as here.
@@ -55,7 +55,7 @@ class Reading:
     labels: Mapping[str, tuple[Label, ...]] = field(default_factory=dict)
     never_terminates: bool = False
     ends_by_flags: bool = False
-    doubtful_done: bool = False
+    ambiguous_done: bool = False
     unused: Mapping[str, str | None] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     names: Mapping[str, JSON] = field(default_factory=dict)
@@ -85,39 +85,39 @@ def find_numbered(names: Sequence[str]) -> dict[str, dict[int, str]]:
 
 def recognise(columns: ColumnMap, names: Sequence[str], problems: Problems) -> Reading:
     """Decide which column holds what; what cannot be decided goes to `problems`."""
-    found: dict[str, str | tuple[str, ...]] = {}
+    parts: dict[str, str | tuple[str, ...]] = {}
     for part, given in columns.named.items():
         resolved = _resolve_given(part, given, names, problems)
         if resolved is not None:
-            found[part] = resolved
+            parts[part] = resolved
     names_left = [name for name in names if name not in columns.ignore]
-    taken = {name for given in found.values() for name in listed(given)}
+    taken = {name for given in parts.values() for name in listed(given)}
     assumed: dict[str, str] = {}
-    wrong = {part for part in columns.named if part not in found}
+    wrong = {part for part in columns.named if part not in parts}
     for part in FIELDS:
         if part in columns.named or _is_settled(part, columns):
             continue
         stem = _recognise_field(part, names_left, taken, problems)
         resolved = _resolve(stem, names_left, problems) if stem else None
         if resolved is not None and stem is not None:
-            found[part] = resolved
+            parts[part] = resolved
             if stem != part:
                 assumed[part] = stem
         elif stem is not None:
             wrong.add(part)
     if "step" in names_left and "step" not in taken:
-        found["step"] = "step"
-    by_flags = columns.episode is False or _looks_like_arrays(found)
-    _report_missing(found, wrong, columns, by_flags, names, problems)
+        parts["step"] = "step"
+    by_flags = columns.episode is False or _looks_like_arrays(parts)
+    _report_missing(parts, wrong, columns, by_flags, names, problems)
     return Reading(
-        found,
+        parts,
         columns.labels,
         columns.terminated is False,
         by_flags,
-        assumed.get("terminated", "").lower() in _DONE and "truncated" in found,
-        _find_unused(found, wrong, columns, names),
+        assumed.get("terminated", "").lower() in _DONE and "truncated" in parts,
+        _find_unused(parts, wrong, columns, names),
         _note(assumed, by_flags and columns.episode is None),
-        _name_parts(found) if assumed or columns.named else {},
+        _name_parts(parts) if assumed or columns.named else {},
     )
 
 
@@ -196,33 +196,33 @@ def _quote(name: str) -> str:
     return show(name).replace("'", '"')
 
 
-def _looks_like_arrays(found: Mapping[str, str | tuple[str, ...]]) -> bool:
-    flags = found.get("terminated", found.get("done"))
+def _looks_like_arrays(parts: Mapping[str, str | tuple[str, ...]]) -> bool:
+    flags = parts.get("terminated", parts.get("done"))
     return (
-        "episode" not in found
-        and found.get("observation") == _ARRAY
+        "episode" not in parts
+        and parts.get("observation") == _ARRAY
         and isinstance(flags, str)
         and flags in _ARRAY_FLAGS
     )
 
 
 def _report_missing(
-    found: Mapping[str, object],
+    parts: Mapping[str, object],
     wrong: set[str],
     columns: ColumnMap,
     by_flags: bool,
     names: Sequence[str],
     problems: Problems,
 ) -> None:
-    settled = {"terminated"} if columns.terminated is False or "done" in found else set()
+    settled = {"terminated"} if columns.terminated is False or "done" in parts else set()
     settled |= {"episode"} if by_flags else set()
-    if columns.done is not None and "truncated" not in found:
+    if columns.done is not None and "truncated" not in parts:
         problems.add(
             "the column map names done, but no column says which ends are truncated",
             "name truncated too, or write terminated instead of done",
         )
     for name in REQUIRED:
-        if name in found or name in wrong | settled:
+        if name in parts or name in wrong | settled:
             continue
         either = f"{name} or {name}_0, {name}_1, …" if name in VECTORS else name
         remedy = f"add the column {either}, or name another in the column map"
@@ -236,14 +236,14 @@ def _report_missing(
 
 
 def _find_unused(
-    found: Mapping[str, str | tuple[str, ...]],
+    parts: Mapping[str, str | tuple[str, ...]],
     wrong: set[str],
     columns: ColumnMap,
     names: Sequence[str],
 ) -> dict[str, str | None]:
     """Return columns to leave out: ignored, or named like a field that is wrong or elsewhere."""
     unused: dict[str, str | None] = dict.fromkeys(columns.ignore)
-    used = {name for given in found.values() for name in listed(given)}
+    used = {name for given in parts.values() for name in listed(given)}
     numbered = find_numbered(names)
     mapped = set(columns.as_json()) | ({"terminated"} if columns.done else set())
     for part in (*FIELDS, "step"):
@@ -264,7 +264,7 @@ def _note(assumed: Mapping[str, str], by_flags: bool) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _name_parts(found: Mapping[str, str | tuple[str, ...]]) -> dict[str, JSON]:
+def _name_parts(parts: Mapping[str, str | tuple[str, ...]]) -> dict[str, JSON]:
     return {
-        part: list(names) if isinstance(names, tuple) else names for part, names in found.items()
+        part: list(names) if isinstance(names, tuple) else names for part, names in parts.items()
     }

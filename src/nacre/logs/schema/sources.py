@@ -178,13 +178,13 @@ def _settle_ends(reading: Reading, draft: Draft, problems: Problems) -> None:
         cut = check_flags("truncated", fields["truncated"], problems)
         if ended is not None and cut is not None and len(ended) == len(cut):
             fields["terminated"] = ended & ~cut
-    if reading.doubtful_done and {"terminated", "truncated"} <= fields.keys():
-        _refuse_doubt(fields["terminated"], fields["truncated"], problems)
+    if reading.ambiguous_done and {"terminated", "truncated"} <= fields.keys():
+        _refuse_ambiguous(fields["terminated"], fields["truncated"], problems)
     if reading.ends_by_flags:
         fields.pop("episode", None)
 
 
-def _refuse_doubt(done: NDArray[Any], cut: NDArray[Any], problems: Problems) -> None:
+def _refuse_ambiguous(done: NDArray[Any], cut: NDArray[Any], problems: Problems) -> None:
     if done.shape != cut.shape or done.ndim != 1:
         return
     rows = np.flatnonzero((done == 1) & (cut == 1))
@@ -255,8 +255,8 @@ def _load_further(source: Source, reading: Reading, draft: Draft, problems: Prob
         if stem in VECTORS or stem in source.names:
             continue
         width = len(family)
-        told = None if forms is None else forms.get(stem, ColumnForm("")).width
-        grouped = width > 1 if forms is None else told == width
+        stored = None if forms is None else forms.get(stem, ColumnForm("")).width
+        grouped = width > 1 if forms is None else stored == width
         complete = sorted(family) == list(range(width))
         if grouped and complete and all(source.is_numeric(name) for name in family.values()):
             names = tuple(family[i] for i in range(width))

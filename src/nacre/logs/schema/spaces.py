@@ -20,6 +20,14 @@ class SpaceError(ValueError):
     """A space that a log cannot have; the text says which are possible."""
 
 
+def given_spaces(
+    observation_space: Space[Any] | None, action_space: Space[Any] | None
+) -> dict[str, Space[Any]]:
+    """Return the spaces that a caller gave, by "observation" and "action"."""
+    spaces = {"observation": observation_space, "action": action_space}
+    return {name: space for name, space in spaces.items() if space is not None}
+
+
 def canonical_space(space: Space[Any]) -> Space[Any]:
     """Return `space` in the form a log keeps it: a float32 Box of one axis, or Discrete from 0.
 

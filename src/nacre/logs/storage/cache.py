@@ -16,12 +16,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nacre.logs.checks.assembly import Content
+from nacre.logs.episodes import ROW_ARRAYS
 from nacre.logs.schema.spaces import JSON, space_from_json, space_to_json
 from nacre.logs.storage.stores import MappedStore, Store, copy_blocks, find_file, find_map
 
@@ -29,15 +30,7 @@ DIRECTORY = ".nacre-cache"
 _VERSION = 1
 _MANIFEST = "manifest.json"
 _PARTIAL = ".partial-"
-_ARRAYS = (
-    "observations",
-    "actions",
-    "rewards",
-    "next_observations",
-    "terminated",
-    "truncated",
-    "offsets",
-)
+_ARRAYS = (*ROW_ARRAYS, "offsets")
 
 
 @dataclass(frozen=True)
@@ -74,19 +67,19 @@ def read_through(entry: Entry, make: Callable[[Store], Content | None]) -> Conte
         entry: Which log, and where its cache is.
         make: Makes the content, large arrays in the given store; None if it cannot be made.
     """
-    found = _find_unchanged(entry)
-    if found is not None:
-        return found
+    content = _find_unchanged(entry)
+    if content is not None:
+        return content
     digest = _hash_files(entry.files)
     place = _place(entry, digest)
     manifest = _read_manifest(place)
-    found = None if manifest is None else _open(place, manifest)
-    if found is None or manifest is None:
+    content = None if manifest is None else _open(place, manifest)
+    if content is None or manifest is None:
         return _build(entry, digest, make)
     with suppress(OSError):
         # The same content under another date: next time that need not be found out again.
         _write_manifest(place, manifest | {"stat": entry.stat()})
-    return found
+    return content
 
 
 def _find_unchanged(entry: Entry) -> Content | None:
@@ -148,8 +141,8 @@ def _hash_files(files: Sequence[Path]) -> str:
 
 def _write_arrays(directory: Path, content: Content) -> dict[str, Any]:
     """Give every array its file and remove all others; return what the manifest says of them."""
-    arrays: dict[str, NDArray[Any]] = {name: content[name] for name in _ARRAYS}  # type: ignore[literal-required]
-    for number, values in enumerate(content["columns"].values()):
+    arrays: dict[str, NDArray[Any]] = {name: getattr(content, name) for name in _ARRAYS}
+    for number, values in enumerate(content.columns.values()):
         arrays[f"column-{number}"] = values
     forms, wanted = {}, set()
     for name, values in arrays.items():
@@ -169,10 +162,10 @@ def _write_arrays(directory: Path, content: Content) -> dict[str, Any]:
             file.unlink()
     return {
         "arrays": forms,
-        "columns": list(content["columns"]),
-        "observation_space": space_to_json(content["observation_space"]),
-        "action_space": space_to_json(content["action_space"]),
-        "provenance": dict(content["provenance"]),
+        "columns": list(content.columns),
+        "observation_space": space_to_json(content.observation_space),
+        "action_space": space_to_json(content.action_space),
+        "provenance": dict(content.provenance),
     }
 
 
@@ -209,15 +202,14 @@ def _open(directory: Path, manifest: Mapping[str, Any]) -> Content | None:
             column: arrays[file]
             for column, file in zip(manifest["columns"], _column_files(manifest), strict=True)
         }
-        spaces = {
+        spaces: dict[str, Any] = {
             name: space_from_json(manifest[name]) for name in ("observation_space", "action_space")
         }
     except (OSError, ValueError, KeyError, TypeError):
         return None
     if not _are_offsets(fields["offsets"], len(fields["rewards"])):
         return None
-    provenance = manifest["provenance"]
-    return cast(Content, fields | spaces | {"provenance": provenance, "columns": columns})
+    return Content(**fields, **spaces, provenance=manifest["provenance"], columns=columns)
 
 
 def _column_files(manifest: Mapping[str, Any]) -> list[str]:
@@ -240,7 +232,7 @@ def _partial_directory(root: Path) -> Iterator[Path]:
     directory = root / f"{_PARTIAL}{secrets.token_hex(8)}"
     try:
         with directory.with_suffix(".lock").open("wb") as lock:
-            _try_lock(lock)
+            try_lock(lock)
             directory.mkdir()
             yield directory
     finally:
@@ -252,12 +244,12 @@ def _remove_abandoned(root: Path) -> None:
     """Remove what processes left behind that were killed while they made an entry."""
     for path in root.glob(f"{_PARTIAL}*.lock"):
         with suppress(OSError), path.open("wb") as lock:
-            if _try_lock(lock):
+            if try_lock(lock):
                 shutil.rmtree(path.with_suffix(""), ignore_errors=True)
                 path.unlink()
 
 
-def _try_lock(lock: IO[bytes]) -> bool:
+def try_lock(lock: IO[bytes]) -> bool:
     """Lock a file for as long as it is open; False if another process has it."""
     if os.name != "posix":
         return False

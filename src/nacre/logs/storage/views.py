@@ -96,7 +96,7 @@ class MappedRows(NDArrayOperatorsMixin):
         return rows if dtype is None else rows.astype(dtype, copy=False)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        arrays = [np.asarray(one) if isinstance(one, MappedRows) else one for one in inputs]
+        arrays = [np.asarray(x) if isinstance(x, MappedRows) else x for x in inputs]
         return getattr(ufunc, method)(*arrays, **options)
 
     def __getitem__(self, key: Any) -> Any:
@@ -200,7 +200,7 @@ def read_only(values: NDArray[Any]) -> NDArray[Any]:
     return view
 
 
-def hold(values: NDArray[Any]) -> NDArray[Any]:
+def hold(values: NDArray[Any] | MappedRows) -> NDArray[Any]:
     """Return an array as a log keeps it: read-only, and never read as a whole if it is large.
 
     `MappedRows` are given out as arrays: they are used like them.
@@ -213,7 +213,7 @@ def hold(values: NDArray[Any]) -> NDArray[Any]:
     return cast(NDArray[Any], MappedRows(view))
 
 
-def select_runs(values: NDArray[Any], runs: Runs) -> NDArray[Any]:
+def select_runs(values: NDArray[Any] | MappedRows, runs: Runs) -> NDArray[Any]:
     """Return rows of an array of a log: of a large mapped one without reading them.
 
     A single run of rows in memory is not copied either.
@@ -227,7 +227,7 @@ def select_runs(values: NDArray[Any], runs: Runs) -> NDArray[Any]:
     return np.asarray(values[runs.all_places()])
 
 
-def take_column(values: NDArray[Any], index: int) -> NDArray[Any]:
+def take_column(values: NDArray[Any] | MappedRows, index: int) -> NDArray[Any]:
     """Return a column of an array of a log, without reading it if the array is not in memory."""
     if isinstance(values, MappedRows):
         return cast(NDArray[Any], MappedRows(values.source[:, index], values.runs))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import equinox as eqx
 import jax
@@ -20,9 +20,10 @@ from nacre.policies.answers import WIDEST_LOG_STD
 from nacre.policies.blackbox import as_batch
 from nacre.policies.distributions import Categorical, Gaussian
 from nacre.policies.heads import Head
-from nacre.policies.networks import MLP, Activation
+from nacre.policies.network_policy import MLPPolicy
+from nacre.policies.networks import MLP, Activation, Scaling
 from nacre.policies.optimisers import falling_adam, init_memory
-from nacre.policies.policy import MLPPolicy, Scaling, Signature
+from nacre.policies.policy import Signature
 
 Loss = Callable[[Float[Array, "rows outputs"], Array], Float[Array, " rows"]]
 
@@ -90,8 +91,8 @@ class CloneMatch:
         return dataclasses.asdict(self)
 
 
-class Outspoken(Protocol):
-    """A policy whose distributions can be had as numbers: a black box, a rule."""
+class ParametricPolicy(Protocol):
+    """A policy whose distributions can be had as parameters: a black box, a rule."""
 
     @property
     def signature(self) -> Signature:
@@ -109,7 +110,7 @@ class Outspoken(Protocol):
 
 
 def clone_policy(
-    policy: Outspoken,
+    policy: ParametricPolicy,
     observations: np.ndarray,
     key: PRNGKeyArray,
     config: CloneConfig | None = None,
@@ -144,7 +145,7 @@ def clone_outputs(
     spread = np.maximum(np.std(outputs[kept], axis=0), 1e-6) if head == "deterministic" else None
     start = init_clone(signature, head, observations[kept], fit_key, config)
     if spread is not None:
-        start = _scale_last(start, outputs[kept].mean(axis=0), spread)
+        start = scale_last(start, outputs[kept].mean(axis=0), spread)
     loss = _find_loss(head, spread)
     clone = fit(start, observations[kept], outputs[kept], loss, fit_key, config)
     return clone, _compare(head, clone, outputs[tested], observations[tested], len(kept), spread)
@@ -200,27 +201,30 @@ def fit(
     rows = tuple(
         (jnp.asarray(observations[part]), jnp.asarray(targets[part])) for part in (fitted, watched)
     )
-    network = _descend(config, loss, policy, rows[0], rows[1], step_key)
+    network = _descend(_Task(config, loss, policy, rows[0], rows[1]), step_key)
     if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(network)):
         raise InputError("cloning diverged; lower learning_rate in CloneConfig")
     return dataclasses.replace(policy, network=network)
 
 
-def _descend(
-    config: CloneConfig,
-    loss: Loss,
-    policy: MLPPolicy,
-    fitted: tuple[Array, Array],
-    watched: tuple[Array, Array],
-    key: PRNGKeyArray,
-) -> MLP:
-    network = policy.network
+class _Task(NamedTuple):
+    """What is fitted to what: observations and targets to fit to, and such to watch."""
+
+    config: CloneConfig
+    loss: Loss
+    policy: MLPPolicy
+    fitted: tuple[Array, Array]
+    watched: tuple[Array, Array]
+
+
+def _descend(task: _Task, key: PRNGKeyArray) -> MLP:
+    config, network = task.config, task.policy.network
     optimizer = falling_adam(config.learning_rate, config.n_steps)
     memory = init_memory(optimizer, eqx.filter(network, eqx.is_array))
     length = config.n_steps // N_STRETCHES
     carry = (network, memory, network, jnp.asarray(jnp.inf, jnp.float32))
     for index in range(N_STRETCHES):
-        carry = _stretch(config, loss, policy, fitted, watched, carry, key, jnp.asarray(index))
+        carry = _stretch(task, carry, key, jnp.asarray(index))
         if config.on_steps is not None:
             jax.block_until_ready(carry[-1])
             config.on_steps((index + 1) * length, config.n_steps)
@@ -229,16 +233,13 @@ def _descend(
 
 @eqx.filter_jit
 def _stretch(
-    config: CloneConfig,
-    loss: Loss,
-    policy: MLPPolicy,
-    fitted: tuple[Array, Array],
-    watched: tuple[Array, Array],
+    task: _Task,
     carry: tuple[MLP, optax.OptState, MLP, Array],
     key: PRNGKeyArray,
     index: Int[Array, ""],
 ) -> tuple[MLP, optax.OptState, MLP, Array]:
     """Some steps, and a look: network, optimizer, best network so far, its loss."""
+    config, loss, policy, fitted, watched = task
     optimizer = falling_adam(config.learning_rate, config.n_steps)
 
     def objective(network: MLP, observations: Array, targets: Array) -> Float[Array, ""]:
@@ -290,14 +291,10 @@ def _categorical_loss(outputs: Array, targets: Array) -> Array:
     return Categorical(targets).kl(Categorical(outputs))
 
 
-def _scale_last(policy: MLPPolicy, mean: np.ndarray, spread: np.ndarray) -> MLPPolicy:
-    """Let the last layer start at the targets' scale."""
-    weights, biases = policy.network.weights, policy.network.biases
-    network = dataclasses.replace(
-        policy.network,
-        weights=(*weights[:-1], weights[-1] * jnp.asarray(spread, jnp.float32)),
-        biases=(*biases[:-1], jnp.asarray(mean, jnp.float32)),
-    )
+def scale_last(policy: MLPPolicy, mean: np.ndarray, spread: np.ndarray) -> MLPPolicy:
+    """Let the last layer start at the targets' mean and scale."""
+    weight = policy.network.weights[-1] * jnp.asarray(spread, jnp.float32)
+    network = policy.network.with_last(weight, jnp.asarray(mean, jnp.float32))
     return dataclasses.replace(policy, network=network)
 
 

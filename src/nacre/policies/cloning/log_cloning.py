@@ -14,11 +14,12 @@ from jaxtyping import Array, PRNGKeyArray
 
 from nacre.errors import InputError
 from nacre.logs import Log
-from nacre.policies.cloning.fitting import CloneConfig, fit, init_clone, split_rows
+from nacre.policies.cloning.fitting import CloneConfig, fit, init_clone, scale_last, split_rows
 from nacre.policies.distributions import Categorical, ClippedGaussian, Gaussian, SquashedGaussian
 from nacre.policies.distributions.gaussian import normal_cdf
 from nacre.policies.heads import USUAL_LOG_STD, Head, make_distribution, plain_gaussian
-from nacre.policies.policy import MLPPolicy, Signature
+from nacre.policies.network_policy import MLPPolicy
+from nacre.policies.policy import Signature
 
 _LEVELS = np.arange(1, 10) / 10
 # Below this share, actions on a bound are rounded samples rather than clipped ones.
@@ -182,15 +183,9 @@ class _Unlikelihood:
 
 def _start_at(policy: MLPPolicy, mean: np.ndarray, spread: np.ndarray) -> MLPPolicy:
     """Let the last layer start at the actions' own mean and spread."""
-    weights, biases = policy.network.weights, policy.network.biases
     scale = np.concatenate([spread, np.ones_like(spread)])
     centre = np.concatenate([mean, np.log(spread)])
-    network = dataclasses.replace(
-        policy.network,
-        weights=(*weights[:-1], weights[-1] * jnp.asarray(scale, jnp.float32)),
-        biases=(*biases[:-1], jnp.asarray(centre, jnp.float32)),
-    )
-    return dataclasses.replace(policy, network=network)
+    return scale_last(policy, centre, scale)
 
 
 def _judge(policy: MLPPolicy, log: Log, kept: np.ndarray, tested: np.ndarray) -> LogCloneReport:
@@ -219,7 +214,7 @@ def _choice_error(probabilities: np.ndarray, actions: np.ndarray) -> float:
 
 
 def _decile_error(distribution: Gaussian, actions: np.ndarray) -> float:
-    latent = np.asarray(distribution._unsquash(jnp.asarray(actions)))
+    latent = np.asarray(distribution.unsquash(jnp.asarray(actions)))
     z = jnp.asarray(latent - distribution.location) / distribution.std
     lower = upper = np.asarray(normal_cdf(z))
     if isinstance(distribution, ClippedGaussian):
@@ -233,7 +228,7 @@ def _decile_error(distribution: Gaussian, actions: np.ndarray) -> float:
 
 def _plain_likelihood(kind: Gaussian, fitted: np.ndarray, actions: np.ndarray) -> float:
     """Log likelihood under one distribution of the same kind for all states."""
-    latent = np.asarray(kind._unsquash(jnp.asarray(fitted)))
+    latent = np.asarray(kind.unsquash(jnp.asarray(fitted)))
     mean = jnp.asarray(latent.mean(axis=0), jnp.float32)
     log_std = jnp.log(jnp.maximum(jnp.asarray(latent.std(axis=0), jnp.float32), 1e-6))
     if isinstance(kind, SquashedGaussian | ClippedGaussian):

@@ -1,4 +1,4 @@
-"""Greedy policies with a little doubt: what learning can start from."""
+"""Softmax policies from greedy ones: they have gradients, so that learning can start there."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import ArrayLike, Float
 
 from nacre.errors import InputError
-from nacre.policies.policy import MLPPolicy
+from nacre.policies.network_policy import MLPPolicy
 
 _LARGEST_EXPONENT = 40.0
 
@@ -49,12 +49,8 @@ def soften(policy: MLPPolicy, observations: ArrayLike, confidence: float = 0.95)
             (middle, high) if _mean_top(gaps, np.exp(middle)) < confidence else (low, middle)
         )
     scale = jnp.asarray(np.exp(high), jnp.float32)
-    weights, biases = policy.network.weights, policy.network.biases
-    network = dataclasses.replace(
-        policy.network,
-        weights=(*weights[:-1], weights[-1] * scale),
-        biases=(*biases[:-1], biases[-1] * scale),
-    )
+    weight, bias = policy.network.weights[-1], policy.network.biases[-1]
+    network = policy.network.with_last(weight * scale, bias * scale)
     return dataclasses.replace(policy, network=network, head="categorical")
 
 

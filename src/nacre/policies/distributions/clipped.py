@@ -101,11 +101,9 @@ class ClippedGaussian(Gaussian):
         inner = np.where(edges >= high, np.inf, edges)
         return np.asarray(np.where(edges < low, -np.inf, inner))
 
-    def _squashes_like(self, other: Gaussian) -> bool:
-        return isinstance(other, ClippedGaussian) and (self.low, self.high) == (
-            other.low,
-            other.high,
-        )
+    @property
+    def _limits(self) -> tuple[tuple[float, ...], ...]:
+        return self.low, self.high
 
     def _described(self) -> str:
         return f"a Gaussian clipped to {list(self.low)} … {list(self.high)}"

@@ -12,29 +12,19 @@ from jax.scipy.special import erfc, erfinv, ndtri
 from jaxtyping import Array, Bool, Float
 
 from nacre.errors import InputError
-from nacre.policies.distributions.interface import ContinuousDistribution, product
+from nacre.policies.distributions.interface import VectorDistribution, product
 
 
-class Gaussian(ContinuousDistribution):
+class Gaussian(VectorDistribution):
     """Normal with independent coordinates, on the whole space."""
 
     location: Float[Array, "... size"]
     log_std: Float[Array, "... size"]
 
     @property
-    def batch_shape(self) -> tuple[int, ...]:
-        """Shape of the states it was evaluated at."""
-        return self.location.shape[:-1]
-
-    @property
-    def action_size(self) -> int:
-        """Number of coordinates of an action."""
-        return int(self.location.shape[-1])
-
-    @property
-    def noise_size(self) -> int:
-        """One uniform number a coordinate."""
-        return self.action_size
+    def parameter_shape(self) -> tuple[int, ...]:
+        """Shape (..., size) of its parameters."""
+        return self.location.shape
 
     @property
     def std(self) -> Float[Array, "... size"]:
@@ -47,7 +37,7 @@ class Gaussian(ContinuousDistribution):
 
     def log_prob(self, actions: Array) -> Array:
         """Log density by change of variables."""
-        latent = self._unsquash(actions)
+        latent = self.unsquash(actions)
         z = (latent - self.location) / self.std
         normal = -0.5 * z**2 - self.log_std - 0.5 * math.log(2 * math.pi)
         return jnp.sum(normal - self._log_slope(latent), axis=-1)
@@ -64,12 +54,8 @@ class Gaussian(ContinuousDistribution):
         return product(jnp.maximum(normal_cdf(above) - normal_cdf(below), 0.0))
 
     def transform_within(
-        self,
-        coordinates: tuple[int, ...],
-        lower: np.ndarray,
-        upper: np.ndarray,
-        uniforms: Float[Array, "... boxes n noise"],
-    ) -> Float[Array, "... boxes n size"]:
+        self, coordinates: tuple[int, ...], lower: np.ndarray, upper: np.ndarray, uniforms: Array
+    ) -> Array:
         """Location + std · Φ⁻¹ of the noise pressed between the Φ of the box's edges."""
         chosen = np.asarray(coordinates)
         uniforms = jnp.asarray(uniforms)
@@ -119,7 +105,8 @@ class Gaussian(ContinuousDistribution):
     def _squash(self, latent: Array) -> Array:
         return latent
 
-    def _unsquash(self, actions: Array) -> Array:
+    def unsquash(self, actions: Array) -> Array:
+        """The normal's values behind actions."""
         return actions
 
     def _log_slope(self, latent: Array) -> Array:
@@ -128,8 +115,12 @@ class Gaussian(ContinuousDistribution):
     def _unsquash_edges(self, edges: np.ndarray, coordinates: np.ndarray) -> np.ndarray:
         return edges
 
+    @property
+    def _limits(self) -> tuple[tuple[float, ...], ...]:
+        return ()
+
     def _squashes_like(self, other: Gaussian) -> bool:
-        return type(self) is type(other)
+        return type(self) is type(other) and self._limits == other._limits
 
     def _described(self) -> str:
         return "a Gaussian"
@@ -159,7 +150,8 @@ class SquashedGaussian(Gaussian):
             jnp.asarray(self.high, dtype),
         )
 
-    def _unsquash(self, actions: Array) -> Array:
+    def unsquash(self, actions: Array) -> Array:
+        """The normal's values behind actions: atanh of their places in the box."""
         dtype = self.location.dtype
         unit = (actions - jnp.asarray(self._centre, dtype)) / jnp.asarray(self._half, dtype)
         # An action on the boundary is a rounded sample: move it inside by one rounding.
@@ -176,11 +168,9 @@ class SquashedGaussian(Gaussian):
         with np.errstate(divide="ignore"):
             return np.asarray(np.arctanh(np.clip(unit, -1.0, 1.0)))
 
-    def _squashes_like(self, other: Gaussian) -> bool:
-        return isinstance(other, SquashedGaussian) and (self.low, self.high) == (
-            other.low,
-            other.high,
-        )
+    @property
+    def _limits(self) -> tuple[tuple[float, ...], ...]:
+        return self.low, self.high
 
     def _described(self) -> str:
         return f"a Gaussian squashed to {list(self.low)} … {list(self.high)}"

@@ -91,6 +91,30 @@ class ContinuousDistribution(ActionDistribution):
         """
 
 
+class VectorDistribution(ContinuousDistribution):
+    """A distribution whose parameters have the shape of its actions."""
+
+    @property
+    @abc.abstractmethod
+    def parameter_shape(self) -> tuple[int, ...]:
+        """Shape (..., size) of its parameters."""
+
+    @property
+    def batch_shape(self) -> tuple[int, ...]:
+        """Shape of the states it was evaluated at."""
+        return self.parameter_shape[:-1]
+
+    @property
+    def action_size(self) -> int:
+        """Number of coordinates of an action."""
+        return int(self.parameter_shape[-1])
+
+    @property
+    def noise_size(self) -> int:
+        """One uniform number a coordinate."""
+        return self.action_size
+
+
 class DiscreteDistribution(ActionDistribution):
     """A distribution over the actions 0, …, n - 1."""
 

@@ -66,12 +66,8 @@ class Mixture(ContinuousDistribution):
         return jnp.sum(self._shares(coordinates, lower, upper), axis=-1)
 
     def transform_within(
-        self,
-        coordinates: tuple[int, ...],
-        lower: np.ndarray,
-        upper: np.ndarray,
-        uniforms: Float[Array, "... boxes n noise"],
-    ) -> Float[Array, "... boxes n size"]:
+        self, coordinates: tuple[int, ...], lower: np.ndarray, upper: np.ndarray, uniforms: Array
+    ) -> Array:
         """Choose a part by its share of the box, then draw from it within the box."""
         shares = self._shares(coordinates, lower, upper)
         total = jnp.sum(shares, axis=-1, keepdims=True)

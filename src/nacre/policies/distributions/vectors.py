@@ -6,29 +6,19 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from nacre.policies.distributions.interface import ContinuousDistribution, product
+from nacre.policies.distributions.interface import VectorDistribution, product
 
 
-class Uniform(ContinuousDistribution):
+class Uniform(VectorDistribution):
     """Uniform on the box [low, high], low < high, at every state of the batch."""
 
     low: Float[Array, "... size"]
     high: Float[Array, "... size"]
 
     @property
-    def batch_shape(self) -> tuple[int, ...]:
-        """Shape of the states it was evaluated at."""
-        return self.low.shape[:-1]
-
-    @property
-    def action_size(self) -> int:
-        """Number of coordinates of an action."""
-        return int(self.low.shape[-1])
-
-    @property
-    def noise_size(self) -> int:
-        """One uniform number a coordinate."""
-        return self.action_size
+    def parameter_shape(self) -> tuple[int, ...]:
+        """Shape (..., size) of its parameters."""
+        return self.low.shape
 
     def transform(self, uniforms: Array) -> Array:
         """Stretch the unit cube to the box."""
@@ -54,12 +44,8 @@ class Uniform(ContinuousDistribution):
         return product((above - below) / (high - low))
 
     def transform_within(
-        self,
-        coordinates: tuple[int, ...],
-        lower: np.ndarray,
-        upper: np.ndarray,
-        uniforms: Float[Array, "... boxes n noise"],
-    ) -> Float[Array, "... boxes n size"]:
+        self, coordinates: tuple[int, ...], lower: np.ndarray, upper: np.ndarray, uniforms: Array
+    ) -> Array:
         """Stretch the unit cube to what the two boxes share."""
         chosen = np.asarray(coordinates)
         shape = (*self.low.shape[:-1], len(lower), 1, self.low.shape[-1])
@@ -74,20 +60,15 @@ class Uniform(ContinuousDistribution):
         return _between(inner_low, inner_high, uniforms)
 
 
-class Deterministic(ContinuousDistribution):
+class Deterministic(VectorDistribution):
     """One action vector for sure."""
 
     action: Float[Array, "... size"]
 
     @property
-    def batch_shape(self) -> tuple[int, ...]:
-        """Shape of the states it was evaluated at."""
-        return self.action.shape[:-1]
-
-    @property
-    def action_size(self) -> int:
-        """Number of coordinates of an action."""
-        return int(self.action.shape[-1])
+    def parameter_shape(self) -> tuple[int, ...]:
+        """Shape (..., size) of its parameters."""
+        return self.action.shape
 
     @property
     def noise_size(self) -> int:
@@ -115,12 +96,8 @@ class Deterministic(ContinuousDistribution):
         return inside.astype(self.action.dtype)
 
     def transform_within(
-        self,
-        coordinates: tuple[int, ...],
-        lower: np.ndarray,
-        upper: np.ndarray,
-        uniforms: Float[Array, "... boxes n noise"],
-    ) -> Float[Array, "... boxes n size"]:
+        self, coordinates: tuple[int, ...], lower: np.ndarray, upper: np.ndarray, uniforms: Array
+    ) -> Array:
         """The action itself: the other boxes have no mass."""
         return jnp.broadcast_to(
             self.action[..., None, None, :], (*uniforms.shape[:-1], self.action_size)

@@ -11,10 +11,39 @@ import numpy as np
 from nacre.errors import InputError
 from nacre.policies.answers import FORMS, Answers, find_form, find_head, head_outputs
 from nacre.policies.blackbox import BlackBox
+from nacre.policies.formats.base import PolicyFormat, PolicyOptions, Provenance
+from nacre.policies.formats.recording import record_black_box
 from nacre.policies.formats.tensors import describe_error
-from nacre.policies.policy import Signature
+from nacre.policies.policy import Policy, Signature
 
 N_PROBES = 3
+
+
+class CallableFormat(PolicyFormat):
+    """A function, or an object with `predict`; any object that no other format takes."""
+
+    label = "a function or an object with predict"
+
+    def takes(self, source: object) -> bool:
+        """Any object: what is wrong with it is said on reading."""
+        return True
+
+    def read(self, source: Any, options: PolicyOptions) -> tuple[Policy, Provenance]:
+        """The function as a black box, recorded at the log's states if there is a log."""
+        if options.spaces is None:
+            raise InputError(
+                "a function does not say its spaces; give signature=nacre.policies.Signature(…) or "
+                "the log"
+            )
+        if not (options.outputs is None or isinstance(options.outputs, str)):
+            raise InputError("outputs of a function are one word, such as outputs='probabilities'")
+        rows = None if options.log is None else options.log.observations
+        name = getattr(source, "__qualname__", type(source).__qualname__)
+        try:
+            policy = wrap_callable(source, options.spaces, form=options.outputs, observations=rows)
+        except InputError as error:
+            raise InputError([f"policy {name}: {problem}" for problem in error.problems]) from None
+        return record_black_box(policy, options, "callable")
 
 
 def wrap_callable(
@@ -189,3 +218,6 @@ def _find_probes(signature: Signature, observations: np.ndarray | None) -> np.nd
 def _identify(source: Any) -> str:
     named = source if hasattr(source, "__qualname__") else type(source)
     return f"callable {named.__module__}.{named.__qualname__}"
+
+
+CALLABLES = CallableFormat()

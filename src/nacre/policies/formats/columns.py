@@ -1,8 +1,9 @@
-"""The old policy as the log's own columns tell it."""
+"""The word "columns": the old policy as the log's own columns tell it."""
 
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import gymnasium
 import jax
@@ -12,11 +13,12 @@ from jaxtyping import PRNGKeyArray
 
 from nacre.errors import InputError
 from nacre.logs import Log
-from nacre.policies.answers import WIDEST_LOG_STD, Answers, find_form, find_head, head_outputs
+from nacre.policies.answers import Answers, find_form, find_head, head_outputs
 from nacre.policies.cloning.fitting import CloneConfig
-from nacre.policies.networks import MLP
-from nacre.policies.policy import MLPPolicy, Policy, Signature, TabularPolicy
-from nacre.policies.records import Record, hash_rows, record_rows
+from nacre.policies.formats.base import PolicyFormat, PolicyOptions, Provenance
+from nacre.policies.formats.recording import add_match
+from nacre.policies.policy import Policy, Signature
+from nacre.policies.records import Record, hash_rows, record_rows, tabulate_outputs
 
 _NAMES = {
     "probabilities": ("probabilities", "probability", "probs", "prob"),
@@ -26,6 +28,30 @@ _NAMES = {
     "log_std": ("log_std",),
 }
 _PREFIX = re.compile(r"(old_|action_|old_action_|behavior_|behaviour_)?(.+)")
+
+
+class ColumnsFormat(PolicyFormat):
+    """A policy whose distributions the log's columns hold row by row."""
+
+    label = "'columns'"
+    words = ("columns",)
+
+    def read(self, source: Any, options: PolicyOptions) -> tuple[Policy, Provenance]:
+        """The record of the columns."""
+        log = require_log(str(source), options)
+        record = read_columns_policy(log, jax.random.key(options.seed), options.clone)
+        return add_match(record, {"source": "columns"})
+
+
+def require_log(word: str, options: PolicyOptions) -> Log:
+    """The log that a word refers to.
+
+    Raises:
+        InputError: If there is none.
+    """
+    if options.log is None:
+        raise InputError(f"the policy {word!r} is read from the log; give log=…")
+    return options.log
 
 
 def read_columns_policy(log: Log, key: PRNGKeyArray, config: CloneConfig | None = None) -> Record:
@@ -107,9 +133,8 @@ def _tabulate(form: str, answers: Answers, log: Log, signature: Signature) -> Po
         rows = np.tile(values.mean(axis=0), (n, 1))
         rows[met] = _average(values, states, int(met.sum()))
         table[name] = rows
-    outputs = jnp.asarray(head_outputs(form, table, signature, n))
-    head = find_head(form, signature)
-    if head == "categorical":
-        return TabularPolicy(outputs, signature)
-    network = MLP((outputs,), (jnp.zeros(outputs.shape[1]),), ("identity",))
-    return MLPPolicy(network, None, signature, head, WIDEST_LOG_STD)
+    outputs = head_outputs(form, table, signature, n)
+    return tabulate_outputs(find_head(form, signature), outputs, signature)
+
+
+COLUMNS = ColumnsFormat()

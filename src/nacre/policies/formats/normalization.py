@@ -12,7 +12,7 @@ import numpy as np
 from nacre.errors import InputError
 from nacre.policies.formats.archives import Archive
 from nacre.policies.formats.tensors import describe_error
-from nacre.policies.policy import Scaling
+from nacre.policies.networks import Scaling
 
 _HEADERS = {
     (1, 0): np.lib.format.read_array_header_1_0,

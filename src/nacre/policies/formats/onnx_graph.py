@@ -13,7 +13,9 @@ import numpy as np
 from nacre.errors import InputError
 from nacre.policies.formats.onnx_session import import_onnx
 from nacre.policies.heads import count_outputs
-from nacre.policies.policy import MLPPolicy, Policy, Signature, TabularPolicy
+from nacre.policies.network_policy import MLPPolicy
+from nacre.policies.policy import Policy, Signature
+from nacre.policies.tabular import TabularPolicy
 
 OPSET = 13
 IR_VERSION = 8

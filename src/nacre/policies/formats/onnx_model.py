@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -12,8 +13,12 @@ import numpy as np
 from nacre.errors import InputError
 from nacre.policies.answers import FORMS, Answers, find_form
 from nacre.policies.blackbox import BlackBox
+from nacre.policies.formats.base import PolicyFormat, PolicyOptions, Provenance
+from nacre.policies.formats.onnx_graph import build_onnx
 from nacre.policies.formats.onnx_session import OnnxSession
-from nacre.policies.policy import Signature
+from nacre.policies.formats.recording import record_black_box
+from nacre.policies.formats.safetensors import describe_policy, dump_safetensors
+from nacre.policies.policy import Policy, Signature
 
 _KNOWN_NAMES = {
     "mean": ("mean", "mu", "action_mean", "mean_actions"),
@@ -31,6 +36,24 @@ _KNOWN_NAMES = {
     "q": ("q", "q_values", "qvalues"),
     "action": ("action", "actions", "label", "output_label"),
 }
+
+
+class OnnxFormat(PolicyFormat):
+    """ONNX files: of any library to read, of our networks and tables to write."""
+
+    label = ".onnx"
+    suffixes = (".onnx",)
+    writable = True
+
+    def read(self, source: Any, options: PolicyOptions) -> tuple[Policy, Provenance]:
+        """The model as a black box, recorded at the log's states if there is a log."""
+        policy = read_onnx(Path(source), options.spaces, options.outputs)
+        return record_black_box(policy, options, "onnx")
+
+    def dump(self, policy: Policy, provenance: Mapping[str, Any]) -> bytes:
+        """The graph of a network or a table, under the same checks as its safetensors file."""
+        dump_safetensors(policy, provenance)
+        return build_onnx(policy, describe_policy(policy, provenance))
 
 
 def read_onnx(
@@ -171,3 +194,6 @@ def _probe(signature: Signature) -> np.ndarray:
     if isinstance(signature.observation_space, gymnasium.spaces.Discrete):
         return np.zeros(2, np.int64)
     return np.zeros((2, signature.observation_size), np.float32)
+
+
+ONNX = OnnxFormat()

@@ -14,8 +14,9 @@ import gymnasium
 import numpy as np
 
 from nacre.errors import InputError
-from nacre.policies.formats.tensors import Tensors, stack_layers, take
-from nacre.policies.policy import MLPPolicy, Signature
+from nacre.policies.formats.tensors import Tensors, stack_layers, take_layer
+from nacre.policies.network_policy import MLPPolicy
+from nacre.policies.policy import Signature
 
 PUBLISHED_KINDS = ("squashed_gaussian_mlp", "categorical_mlp")
 
@@ -23,15 +24,15 @@ PUBLISHED_KINDS = ("squashed_gaussian_mlp", "categorical_mlp")
 def assemble_published(tensors: Tensors, metadata: Mapping[str, str]) -> MLPPolicy:
     """The policy that these tensors are, as its kind says."""
     tensors = dict(tensors)
-    hidden = [_layer(tensors, "net.0"), _layer(tensors, "net.2")]
+    hidden = [take_layer(tensors, "net.0"), take_layer(tensors, "net.2")]
     size = hidden[0][0].shape[1]
     observations = gymnasium.spaces.Box(-np.inf, np.inf, (size,), np.float32)
     if metadata["kind"] == "categorical_mlp":
-        last = _layer(tensors, "logits")
+        last = take_layer(tensors, "logits")
         signature = Signature(observations, gymnasium.spaces.Discrete(len(last[1])))
         network = stack_layers([*hidden, last], ("relu", "identity", "identity"))
         return _checked(MLPPolicy(network, None, signature, "categorical"))
-    location, log_std = _layer(tensors, "mu_layer"), _layer(tensors, "log_std_layer")
+    location, log_std = take_layer(tensors, "mu_layer"), take_layer(tensors, "log_std_layer")
     if location[0].shape != log_std[0].shape:
         raise InputError(
             f"mu_layer of shape {location[0].shape} and log_std_layer of shape {log_std[0].shape} "
@@ -42,16 +43,6 @@ def assemble_published(tensors: Tensors, metadata: Mapping[str, str]) -> MLPPoli
     last = (np.concatenate([location[0], log_std[0]]), np.concatenate([location[1], log_std[1]]))
     network = stack_layers([*hidden, last], ("relu", "relu", "identity"))
     return _checked(MLPPolicy(network, None, signature, "squashed_gaussian"))
-
-
-def _layer(tensors: Tensors, name: str) -> tuple[np.ndarray, np.ndarray]:
-    weight, bias = take(tensors, f"{name}.weight"), take(tensors, f"{name}.bias")
-    if weight.ndim != 2 or bias.shape != weight.shape[:1] or 0 in weight.shape:
-        raise InputError(
-            f"{name}: weight of shape {weight.shape} and bias of shape {bias.shape}, expected "
-            "(outputs, inputs) and (outputs,)"
-        )
-    return weight, bias
 
 
 def _limit(metadata: Mapping[str, str]) -> float:

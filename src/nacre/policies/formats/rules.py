@@ -7,23 +7,24 @@ the parameters of a distribution.
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import math
+import tomllib
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-import equinox as eqx
 import gymnasium
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
 
 from nacre.errors import InputError
-from nacre.policies.answers import WIDEST_LOG_STD, find_form, find_head, head_outputs
-from nacre.policies.distributions import ActionDistribution
-from nacre.policies.heads import Head, make_distribution
+from nacre.logs import Log
+from nacre.policies.answers import find_form, find_head, head_outputs
+from nacre.policies.formats.base import PolicyFormat, PolicyOptions, Provenance
+from nacre.policies.formats.tensors import describe_error
 from nacre.policies.policy import Policy, Signature
+from nacre.policies.rules import RulePolicy
 
 MOST_CELLS = 10_000
 _ANSWERS = ("action", "probabilities", "mean", "std")
@@ -32,48 +33,39 @@ _BOUNDS = ("above", "from", "below", "to", "equals")
 Interval = tuple[np.float32, np.float32]
 
 
-class RulePolicy(Policy):
-    """The first box [lower, upper] that holds the observation decides, the last entry if none does.
+class RulesFormat(PolicyFormat):
+    """Rules in TOML; they name the log's columns."""
 
-    Attributes:
-        lower: (rules, size), -inf where there is no bound.
-        upper: (rules, size).
-        outputs: (rules + 1, outputs), what the head reads.
-    """
+    label = "a rule in .toml"
+    suffixes = (".toml",)
 
-    lower: Float[Array, "rules size"]
-    upper: Float[Array, "rules size"]
-    outputs: Float[Array, "entries outputs"]
-    signature: Signature = eqx.field(static=True)
-    head: Head = eqx.field(static=True)
+    def read(self, source: Any, options: PolicyOptions) -> tuple[Policy, Provenance]:
+        """The rule as a policy of boxes."""
+        path, signature = Path(source), options.spaces
+        if signature is None:
+            raise InputError(f"{path}: a rule needs the log, whose columns it names; give log=…")
+        try:
+            document = tomllib.loads(path.read_text(encoding="utf-8"))
+            names = name_observations(signature, options.log)
+            return build_rule(document, signature, names), {"source": "rule"}
+        except InputError as error:
+            raise InputError([f"{path}: {problem}" for problem in error.problems]) from None
+        except (OSError, ValueError, RecursionError) as error:
+            raise InputError(
+                f"{path}: cannot be read as TOML ({describe_error(error)}); correct it there"
+            ) from None
 
-    def __call__(self, observations: Array) -> ActionDistribution:
-        """The distribution of the rule that decides at each observation."""
-        return make_distribution(
-            self.head, self.outputs[self.decide(observations)], self.signature, WIDEST_LOG_STD
-        )
 
-    def decide(self, observations: Array) -> Int[Array, "..."]:
-        """Which entry decides at each observation."""
-        rows = jnp.asarray(observations, jnp.float32)
-        if isinstance(self.observation_space, gymnasium.spaces.Discrete):
-            rows = rows[..., None]
-        inside = (rows[..., None, :] >= self.lower) & (rows[..., None, :] <= self.upper)
-        holds = jnp.all(inside, axis=-1)
-        none = ~jnp.any(holds, axis=-1)
-        return jnp.where(none, self.lower.shape[0], jnp.argmax(holds, axis=-1))
-
-    def outputs_at(self, observations: np.ndarray) -> np.ndarray:
-        """Parameters (n, outputs) of its distributions, in the order of its head."""
-        return np.asarray(self.outputs[self.decide(jnp.asarray(observations))])
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 of its boxes and answers."""
-        content = hashlib.sha256(self.head.encode())
-        for array in (self.lower, self.upper, self.outputs):
-            content.update(np.asarray(array).tobytes())
-        return content.hexdigest()
+def name_observations(signature: Signature, log: Log | None) -> tuple[str, ...]:
+    """What the coordinates of an observation are called: as in the log's source, else numbered."""
+    columns = log.provenance.get("columns") if log is not None else None
+    given = columns.get("observation") if isinstance(columns, Mapping) else None
+    discrete = isinstance(signature.observation_space, gymnasium.spaces.Discrete)
+    size = 1 if discrete else signature.observation_size
+    if isinstance(given, list) and len(given) == size:
+        return tuple(map(str, given))
+    stem = given if isinstance(given, str) else "observation"
+    return (stem,) if discrete else tuple(f"{stem}_{i}" for i in range(size))
 
 
 def build_rule(
@@ -271,3 +263,6 @@ def _spread(answers: Mapping[str, Any], entries: list[Entry]) -> Mapping[str, An
     if not isinstance(action, int) or not 0 <= action < size:
         raise InputError(f"action {action!r:.40}: give a whole number from 0 to {size - 1}")
     return {"probabilities": [float(i == action) for i in range(size)]}
+
+
+RULES = RulesFormat()

@@ -22,8 +22,8 @@ import safetensors.numpy
 from nacre.errors import InputError
 from nacre.logs.schema.spaces import SpaceError, space_from_json, space_to_json
 from nacre.policies.blackbox import BlackBox
+from nacre.policies.formats.base import PolicyFormat, PolicyOptions, Provenance
 from nacre.policies.formats.published import PUBLISHED_KINDS, assemble_published
-from nacre.policies.formats.rules import RulePolicy
 from nacre.policies.formats.tensors import (
     Tensors,
     check_tensors,
@@ -31,13 +31,31 @@ from nacre.policies.formats.tensors import (
     stack_layers,
     take,
 )
-from nacre.policies.networks import MLP
-from nacre.policies.policy import MLPPolicy, Policy, Scaling, Signature, TabularPolicy
+from nacre.policies.network_policy import MLPPolicy
+from nacre.policies.networks import MLP, Scaling
+from nacre.policies.policy import Policy, Signature
 from nacre.policies.records import RecordedPolicy
+from nacre.policies.rules import RulePolicy
+from nacre.policies.tabular import TabularPolicy
 
 FORMAT = 1
-SUFFIX = ".safetensors"
 LARGEST_FILE = 2**31
+
+
+class SafetensorsFormat(PolicyFormat):
+    """Files of ours and of the published experiments."""
+
+    label = ".safetensors"
+    suffixes = (".safetensors",)
+    writable = True
+
+    def read(self, source: Any, options: PolicyOptions) -> tuple[Policy, Provenance]:
+        """The policy, and the provenance that its file holds."""
+        return read_safetensors(Path(source))
+
+    def dump(self, policy: Policy, provenance: Mapping[str, Any]) -> bytes:
+        """The file of a network or a table."""
+        return dump_safetensors(policy, provenance)
 
 
 def dump_safetensors(policy: Policy, provenance: Mapping[str, Any]) -> bytes:
@@ -249,3 +267,6 @@ def _space(description: Mapping[str, Any], name: str) -> gymnasium.Space[Any]:
         return space_from_json(description.get(name))
     except SpaceError as error:
         raise InputError(f"{name}: {describe_error(error)}") from None
+
+
+SAFETENSORS = SafetensorsFormat()

@@ -19,11 +19,14 @@ import numpy as np
 
 from nacre.errors import InputError
 from nacre.policies.formats.archives import Archive
+from nacre.policies.formats.base import PolicyFormat, PolicyOptions, Provenance
+from nacre.policies.formats.normalization import read_normalization
 from nacre.policies.formats.sb3_networks import ACTORS, find_actor
 from nacre.policies.formats.tensors import Tensors, check_tensors
 from nacre.policies.formats.torch import read_state_dict, read_torch
-from nacre.policies.networks import Activation
-from nacre.policies.policy import MLPPolicy, Scaling, Signature
+from nacre.policies.network_policy import MLPPolicy
+from nacre.policies.networks import Activation, Scaling
+from nacre.policies.policy import Policy, Signature
 
 _MEMBERS = ("data", "policy.pth", "_stable_baselines3_version", "system_info.txt")
 _ACTIVATIONS: dict[str, Activation] = {"ReLU": "relu", "Tanh": "tanh", "Identity": "identity"}
@@ -43,6 +46,21 @@ class StableBaselinesOptions:
     signature: Signature | None = None
     activation: Activation | None = None
     scaling: Scaling | None = None
+
+
+class StableBaselinesFormat(PolicyFormat):
+    """Zips written by `model.save` of Stable-Baselines3."""
+
+    label = "a Stable-Baselines3 .zip"
+    suffixes = (".zip",)
+
+    def read(self, source: Any, options: PolicyOptions) -> tuple[Policy, Provenance]:
+        """The policy as a network of ours."""
+        scaling = None
+        if options.normalization is not None:
+            scaling = read_normalization(Path(options.normalization))
+        given = StableBaselinesOptions(options.signature, options.activation, scaling)
+        return read_stable_baselines(Path(source), given), {"source": "stable-baselines3"}
 
 
 def read_stable_baselines(path: Path, options: StableBaselinesOptions | None = None) -> MLPPolicy:
@@ -234,3 +252,6 @@ def _find_activation(
 def _raise_for(problems: list[str]) -> None:
     if problems:
         raise InputError(problems)
+
+
+STABLE_BASELINES = StableBaselinesFormat()

@@ -8,12 +8,12 @@ from collections.abc import Callable
 import numpy as np
 
 from nacre.errors import InputError
-from nacre.policies.formats.tensors import Tensors, stack_layers, take
+from nacre.policies.formats.tensors import Layer, Tensors, stack_layers, take, take_layer
 from nacre.policies.heads import USUAL_LOG_STD, Head
-from nacre.policies.networks import Activation
-from nacre.policies.policy import MLPPolicy, Scaling, Signature
+from nacre.policies.network_policy import MLPPolicy
+from nacre.policies.networks import Activation, Scaling
+from nacre.policies.policy import Signature
 
-Layer = tuple[np.ndarray, np.ndarray]
 Actor = Callable[[Tensors, Signature, Activation, Scaling | None], MLPPolicy]
 
 
@@ -55,7 +55,7 @@ def assemble_actor_critic(
         *_take_stack(tensors, "mlp_extractor.shared_net"),
         *_take_stack(tensors, "mlp_extractor.policy_net"),
     ]
-    weight, bias = _take_layer(tensors, "action_net")
+    weight, bias = take_layer(tensors, "action_net")
     if signature.discrete_actions:
         return _network(hidden, (weight, bias), activation, signature, "categorical", scaling)
     log_std = take(tensors, "log_std")
@@ -78,7 +78,7 @@ def assemble_soft_actor(
     """SAC: a Gaussian squashed by tanh and stretched to the action space."""
     tensors = dict(tensors)
     hidden = _take_stack(tensors, "actor.latent_pi")
-    mean, log_std = _take_layer(tensors, "actor.mu"), _take_layer(tensors, "actor.log_std")
+    mean, log_std = take_layer(tensors, "actor.mu"), take_layer(tensors, "actor.log_std")
     if mean[0].shape != log_std[0].shape:
         raise InputError(
             f"actor.mu of shape {mean[0].shape} and actor.log_std of shape {log_std[0].shape} have "
@@ -154,20 +154,10 @@ def _take_stack(tensors: Tensors, prefix: str) -> list[Layer]:
             f"{prefix} has layers {places}, expected every second number; it is no plain MLP, so "
             "export the policy to ONNX instead"
         )
-    layers = [_take_layer(tensors, f"{prefix}.{place}") for place in places]
+    layers = [take_layer(tensors, f"{prefix}.{place}") for place in places]
     left = [name for name in tensors if name.startswith(f"{prefix}.")]
     if left:
         raise InputError(
             f"tensor {left[0]!r:.80} belongs to no linear layer; export the policy to ONNX instead"
         )
     return layers
-
-
-def _take_layer(tensors: Tensors, name: str) -> Layer:
-    weight, bias = take(tensors, f"{name}.weight"), take(tensors, f"{name}.bias")
-    if weight.ndim != 2 or bias.shape != weight.shape[:1] or 0 in weight.shape:
-        raise InputError(
-            f"{name}: weight of shape {weight.shape} and bias of shape {bias.shape}, expected "
-            "(outputs, inputs) and (outputs,); save the model again"
-        )
-    return weight, bias

@@ -11,6 +11,7 @@ from nacre.errors import InputError
 from nacre.policies.networks import MLP
 
 Tensors = dict[str, np.ndarray]
+Layer = tuple[np.ndarray, np.ndarray]
 
 
 def check_tensors(tensors: Tensors) -> list[str]:
@@ -41,7 +42,18 @@ def take(tensors: Tensors, name: str) -> np.ndarray:
     return tensor.astype(np.promote_types(tensor.dtype, np.float32), copy=False)
 
 
-def stack_layers(layers: list[tuple[np.ndarray, np.ndarray]], activations: tuple[Any, ...]) -> MLP:
+def take_layer(tensors: Tensors, name: str) -> Layer:
+    """Remove and return the weight (outputs, inputs) and the bias (outputs,) of a linear layer."""
+    weight, bias = take(tensors, f"{name}.weight"), take(tensors, f"{name}.bias")
+    if weight.ndim != 2 or bias.shape != weight.shape[:1] or 0 in weight.shape:
+        raise InputError(
+            f"{name}: weight of shape {weight.shape} and bias of shape {bias.shape}, expected "
+            "(outputs, inputs) and (outputs,); save the model again"
+        )
+    return weight, bias
+
+
+def stack_layers(layers: list[Layer], activations: tuple[Any, ...]) -> MLP:
     """A network from weights stored as (outputs, inputs) and biases."""
     return MLP(
         tuple(jnp.asarray(weight.T) for weight, _ in layers),

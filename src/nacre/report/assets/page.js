@@ -18,35 +18,6 @@ function formatNumber(value, width) {
   return value < 0 && /[1-9]/.test(text) ? `\u2212${text}` : text;
 }
 
-function formatPercent(share) {
-  if (share > 0.999) return "more than 99.9\u00a0%";
-  if (share < 0.001) return "less than 0.1\u00a0%";
-  return `${(100 * share).toFixed(share > 0.99 || share < 0.01 ? 1 : 0)}\u00a0%`;
-}
-
-const HEADLINES = { switch: "Switch", keep: "Keep", undecided: "Undecided: keep for now" };
-
-function tellReason(record, found) {
-  const gain = formatNumber(found.gain.mean);
-  if (found.failed) return "No candidate could be evaluated.";
-  if (found.points) {
-    const [net, old] = [formatNumber(found.net), formatNumber(record.old_value)];
-    return `Point estimates: ${net} after the cost against ${old}.`;
-  }
-  if (found.foreign) return `A gain is expected, but ${record.behaviour}.`;
-  if (found.verdict === "switch") {
-    const level = Number((100 * record.level).toPrecision(6));
-    return `The net gain is at least ${formatNumber(found.low)} with ${level}\u00a0% confidence.`;
-  }
-  if (found.verdict === "keep") {
-    return `No candidate is expected to gain: the best has ${gain} after the cost.`;
-  }
-  const wanted = found.more === null
-    ? "more of the same log would hardly settle it"
-    : `about ${found.more.toLocaleString("en-US")} further episodes could settle it`;
-  return `A net gain of ${gain} is expected but not proven; ${wanted}.`;
-}
-
 function show(id, text, data) {
   const place = document.getElementById(id);
   place.textContent = text;
@@ -66,15 +37,16 @@ function moveMarker(record, learning, transaction) {
 }
 
 // The interval against zero; what lies outside of the drawing is drawn at its edge.
-function moveInterval(record, mean, [low, high]) {
+function moveInterval(record, { mean, low, high }) {
   const { low: first, high: last, first: left, last: right } = record.interval_axis;
   const place = (number) => {
     const share = Math.min(Math.max((number - first) / (last - first), 0), 1);
     return left + share * (right - left);
   };
   const drawn = document.getElementById("tried-interval");
-  drawn.classList.toggle("unknown", !Number.isFinite(mean));
-  if (!Number.isFinite(mean)) return;
+  const known = [mean, low, high].every(Number.isFinite);
+  drawn.classList.toggle("unknown", !known);
+  if (!known) return;
   const [bar, lowEnd, highEnd, spot] = drawn.children;
   bar.setAttribute("x1", place(low));
   bar.setAttribute("x2", place(high));
@@ -85,22 +57,21 @@ function moveInterval(record, mean, [low, high]) {
   spot.setAttribute("cx", place(mean));
 }
 
-function showJudgement(record, learning, transaction) {
-  const found = judgeAt(record, learning, transaction);
-  const [low, high] = found.interval;
+function showDecision(record, learning, transaction) {
+  const found = decideAt(record, learning, transaction);
+  const { low, high } = found;
   const width = (high - low) / 2;
-  const badge = show("tried-verdict", HEADLINES[found.verdict], { verdict: found.verdict });
+  const badge = show("tried-verdict", record.headlines[found.verdict], { verdict: found.verdict });
   badge.className = `badge ${found.verdict}`;
-  show("tried-candidate", found.gain.candidate.name, { index: found.chosen });
-  show("tried-cost", formatNumber(found.gain.cost), { value: found.gain.cost });
-  const [from, to] = [formatNumber(low, width), formatNumber(high, width)];
-  const data = { mean: found.gain.mean, low, high, more: found.more === null ? "" : found.more };
-  show("tried-gain", `${formatNumber(found.gain.mean, width)} (${from} to ${to})`, data);
-  show("tried-confidence", formatPercent(found.confidence), { value: found.confidence });
-  show("tried-reason", tellReason(record, found), {});
+  show("tried-candidate", record.lines[found.chosen].name, { index: found.chosen });
+  show("tried-cost", formatNumber(found.cost), { value: found.cost });
+  const bounds = `${formatNumber(low, width)} to ${formatNumber(high, width)}`;
+  const text = Number.isFinite(width) ? `${formatNumber(found.mean, width)} (${bounds})` : UNKNOWN;
+  show("tried-gain", text, { mean: found.mean, low, high });
+  show("tried-reason", record.reasons[found.verdict], {});
   document.getElementById("tried-warning").hidden = transaction <= learning;
   moveMarker(record, learning, transaction);
-  moveInterval(record, found.gain.mean, found.interval);
+  moveInterval(record, found);
 }
 
 function readWeight(input, fallback) {
@@ -136,14 +107,9 @@ class Weight {
 }
 
 function start() {
-  for (const event of ["beforeprint", "afterprint"]) {
-    window.addEventListener(event, () => {
-      for (const part of document.querySelectorAll("details")) part.open = event === "beforeprint";
-    });
-  }
   const record = JSON.parse(document.getElementById("record").textContent);
   if (!record.reach) return;
-  const update = () => showJudgement(record, learning.value, transaction.value);
+  const update = () => showDecision(record, learning.value, transaction.value);
   const learning = new Weight("learning-weight", record.learning_weight, update);
   const transaction = new Weight("transaction-weight", record.transaction_weight, update);
   const place = (x, y) => {

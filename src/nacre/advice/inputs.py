@@ -1,0 +1,119 @@
+"""What an advice is given: objects, or files that hold them, checked before anything is learned."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import ArrayLike
+from numpy.typing import NDArray
+
+from nacre.costs import SwitchingCost, read_cost
+from nacre.costs.family import check_same_spaces
+from nacre.costs.fit import check_log_fits
+from nacre.errors import InputError
+from nacre.learners.base import Candidate
+from nacre.logs import Log, read_log
+from nacre.policies import find_uncertainty, read_policy_with_provenance
+from nacre.policies.formats.base import PolicyOptions
+from nacre.policies.policy import Policy
+from nacre.training.fitted_evaluation import as_rows
+
+LEAST_EPISODES = 4
+
+FilePath = str | os.PathLike[str]
+LogSource = Log | FilePath
+PolicySource = Policy | FilePath
+CostSource = SwitchingCost | FilePath
+CandidateSource = Candidate | FilePath
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Everything that an advice is about.
+
+    Args:
+        log: Episodes of the old policy.
+        old_policy: The policy in force.
+        cost: The cost of leaving it.
+        start: (N, …) states that the next episode starts from.
+        given_start: Whether the user named them.
+        candidates: Policies of the user's own.
+        uncertainty: Share of the old policy's probability that may lie on the wrong actions.
+    """
+
+    log: Log
+    old_policy: Policy
+    cost: SwitchingCost
+    start: NDArray[np.generic]
+    given_start: bool
+    candidates: tuple[Candidate, ...]
+    uncertainty: float
+
+
+def read_inputs(
+    log: LogSource,
+    old_policy: PolicySource,
+    cost: CostSource,
+    start: ArrayLike | None,
+    candidates: Sequence[CandidateSource],
+    uncertainty: float | None,
+    seed: int,
+) -> Inputs:
+    """Read what is a file, and check that everything fits together.
+
+    A clone of the log knows how far it may be off; what is given as `uncertainty` counts more.
+    """
+    episodes = log if isinstance(log, Log) else read_log(log)
+    policy, known = _read_policy(old_policy, episodes, seed)
+    share = known if uncertainty is None else uncertainty
+    model = cost if isinstance(cost, SwitchingCost) else read_cost(cost)
+    further = tuple(_read_candidate(one, episodes, seed) for one in candidates)
+    check_inputs(episodes, policy, model, further, share)
+    rows = np.asarray(as_rows(episodes.starts if start is None else start, policy.signature))
+    return Inputs(episodes, policy, model, rows, start is not None, further, share)
+
+
+def check_inputs(
+    log: Log,
+    old_policy: Policy,
+    cost: SwitchingCost,
+    candidates: Sequence[Candidate],
+    uncertainty: float,
+) -> None:
+    """Raise `InputError` unless everything speaks of the same spaces and there is enough of it."""
+    check_log_fits(log, old_policy, "the old policy")
+    cost.check(old_policy.observation_space, old_policy.action_space)
+    problems = []
+    if log.n_episodes < LEAST_EPISODES:
+        problems.append(
+            f"the log has {log.n_episodes} episodes; advice needs at least {LEAST_EPISODES}, some "
+            "to learn from and others to test on"
+        )
+    if not 0.0 <= uncertainty <= 1.0:
+        problems.append(f"uncertainty = {uncertainty}: a share lies between 0 and 1")
+    for candidate in candidates:
+        try:
+            check_same_spaces(old_policy, candidate.policy)
+        except InputError as error:
+            problems += [f"candidate {candidate.name}: {problem}" for problem in error.problems]
+    if problems:
+        raise InputError(problems)
+
+
+def _read_policy(source: PolicySource, log: Log, seed: int) -> tuple[Policy, float]:
+    if isinstance(source, Policy):
+        return source, 0.0
+    options = PolicyOptions(log=log, seed=seed)
+    policy, provenance = read_policy_with_provenance(source, options)
+    return policy, find_uncertainty(provenance)
+
+
+def _read_candidate(source: CandidateSource, log: Log, seed: int) -> Candidate:
+    if isinstance(source, Candidate):
+        return source
+    policy, _ = _read_policy(source, log, seed)
+    return Candidate(Path(source).stem, policy, f"given as {Path(source).name}")

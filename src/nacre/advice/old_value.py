@@ -1,0 +1,36 @@
+"""What the old policy is worth: by its own returns, or as an estimator says for another start."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from nacre.advice.record import Value, finite
+from nacre.advice.setting import Setting
+from nacre.training.returns import value_from_returns
+
+
+def value_old_policy(setting: Setting, results: Mapping[str, Any], *, given_start: bool) -> Value:
+    """The old policy's value: from its own returns, or as an estimator says for another start."""
+    config, checks = setting.config, results["log checks"]
+    if given_start or not checks.behaviour.on_policy:
+        for estimator in config.estimators:
+            estimate = results[f"estimate {estimator.name} 0"]
+            known = estimate.diagnostics.get("old_value", math.nan)
+            if math.isfinite(known):
+                return Value(mean=known, low=None, high=None, method=estimator.name)
+        return Value(mean=None, low=None, high=None, method="not known")
+    own = np.flatnonzero(checks.behaviour.own)
+    log = setting.log if len(own) == setting.log.n_episodes else setting.log.select(own)
+    found = value_from_returns(
+        log, config.discount, confidence=2 * config.confidence - 1, seed=setting.seed
+    )
+    return Value(
+        mean=finite(found.mean),
+        low=finite(found.low),
+        high=finite(found.high),
+        method="returns of the log",
+    )

@@ -1,0 +1,42 @@
+"""The graph of one advice: named tasks, and what each needs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from nacre.advice import tasks
+from nacre.advice.charges import charge_finalists
+from nacre.advice.setting import Setting
+from nacre.learners.base import Candidate
+from nacre.parallel.graph import Task
+
+
+def plan_tasks(setting: Setting, candidates: Sequence[Candidate] = ()) -> list[Task]:
+    """The graph of one advice; finalists have places, of which some may stay empty."""
+    config, split = setting.config, {"split": "split"}
+    graph = [
+        Task("log checks", partial(tasks.check_log, setting), work=0.5),
+        Task("split", partial(tasks.split_log, setting), {"checks": "log checks"}, work=0.1),
+    ]
+    for estimator in config.estimators:
+        run = partial(tasks.prepare_estimator, setting, estimator)
+        graph.append(Task(f"prepare {estimator.name}", run, split, work=2.0))
+    learned = {}
+    for number, learner in enumerate(config.learners):
+        run = partial(tasks.learn_candidates, setting, learner)
+        graph.append(Task(f"learn {learner.name}", run, split, work=4.0))
+        learned[f"learner_{number}"] = f"learn {learner.name}"
+    choose = partial(tasks.choose_finalists, setting, tuple(candidates))
+    graph.append(Task("finalists", choose, {**split, **learned}, work=0.1))
+    places = min(tasks.MOST_FINALISTS, len(candidates) + len(config.learners)) or 1
+    chosen = {**split, "finalists": "finalists"}
+    graph.append(Task("costs", partial(charge_finalists, setting), chosen, work=0.3))
+    for place in range(places):
+        run = partial(tasks.find_overlap, setting, place)
+        graph.append(Task(f"overlap {place}", run, chosen, work=0.3))
+        for estimator in config.estimators:
+            run = partial(tasks.estimate_gain, setting, estimator, place)
+            needs = {**chosen, "prepared": f"prepare {estimator.name}"}
+            graph.append(Task(f"estimate {estimator.name} {place}", run, needs, work=2.0))
+    return graph

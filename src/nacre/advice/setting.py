@@ -1,0 +1,48 @@
+"""What every task of one advice knows, and the two parts that the log is split into."""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+
+import jax
+import numpy as np
+from jaxtyping import PRNGKeyArray
+from numpy.typing import NDArray
+
+from nacre.advice.config import AdviceConfig
+from nacre.costs.family import SwitchingCost
+from nacre.logs import Log
+from nacre.policies.policy import Policy
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What every task of one advice knows."""
+
+    log: Log
+    old_policy: Policy
+    cost: SwitchingCost
+    start: NDArray[np.generic]
+    config: AdviceConfig
+    uncertainty: float
+    seed: int
+
+    def key(self, name: str) -> PRNGKeyArray:
+        """The key of a task: it follows from the seed and the task's name alone."""
+        return jax.random.fold_in(jax.random.key(self.seed), zlib.crc32(name.encode()) >> 1)
+
+
+@dataclass(frozen=True)
+class Split:
+    """The episodes to learn from, those to test on, and the policy that made both.
+
+    Args:
+        learning: Nothing is tested on these.
+        test: Nothing is learned from these.
+        old_policy: The policy in force, with the exploration that the log shows on top of it.
+    """
+
+    learning: Log
+    test: Log
+    old_policy: Policy

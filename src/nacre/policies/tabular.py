@@ -1,0 +1,50 @@
+"""Policies on finitely many states: a table."""
+
+from __future__ import annotations
+
+import equinox as eqx
+import gymnasium
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+from numpy.typing import ArrayLike
+
+from nacre.errors import InputError
+from nacre.policies.distributions import Categorical
+from nacre.policies.policy import Policy, Signature
+
+
+class TabularPolicy(Policy):
+    """A row of logits for each of finitely many states; -inf means never."""
+
+    logits: Float[Array, "states actions"]
+    signature: Signature = eqx.field(static=True)
+
+    @classmethod
+    def from_probabilities(cls, table: ArrayLike) -> TabularPolicy:
+        """The policy with these rows of probabilities (states, actions)."""
+        rows = np.asarray(table)
+        if (
+            rows.ndim != 2
+            or rows.size == 0
+            or not np.all(rows >= 0)
+            or not np.all(np.abs(rows.sum(axis=-1) - 1.0) <= 1e-5)
+        ):
+            raise InputError(
+                f"a policy table of shape {rows.shape} is not a matrix of probabilities: every row "
+                "is a state, its entries must be non-negative and add up to one"
+            )
+        signature = Signature(
+            gymnasium.spaces.Discrete(rows.shape[0]), gymnasium.spaces.Discrete(rows.shape[1])
+        )
+        return cls(jnp.log(jnp.asarray(rows)), signature)
+
+    @property
+    def table(self) -> Float[Array, "states actions"]:
+        """Probabilities of all actions in all states."""
+        return jax.nn.softmax(self.logits, axis=-1)
+
+    def __call__(self, observations: Array) -> Categorical:
+        """The rows of the observed states."""
+        return Categorical(self.logits[observations])

@@ -1,0 +1,211 @@
+"""The recorded evidence at other weights: the few numbers that the page's script is given.
+
+For each finalist, at the level that decides,
+
+    cost = fixed + c_l · learning_mass + c_t · transaction_mass
+    low  = gain_low  - cost - (error_share · cost + error_fixed)
+    high = gain_high - cost + (error_share · cost + error_fixed)
+
+Bounds of gains and quantiles are found by `nacre.inference`; here and in the script is only this
+arithmetic.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from nacre.advice.record import DecisionRecord, finite
+from nacre.inference.break_even import Limits
+from nacre.inference.evidence import Evidence, Verdict
+from nacre.inference.intervals import find_centre, find_hull, find_quantile
+from nacre.inference.price import LEAST_MASS
+from nacre.report.text import clean
+
+RULES = ("bounds", "paper")
+"""Rules whose answer follows from these numbers."""
+LONGEST_NAME = 80
+
+
+@dataclass(frozen=True)
+class Tried:
+    """The answer at some weights, and the finalist that it is about."""
+
+    verdict: Verdict
+    chosen: int
+    cost: float
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Line:
+    """One finalist. A gain that is not known is NaN, bounds that are not are infinite."""
+
+    name: str
+    gain: float
+    gain_low: float
+    gain_high: float
+    learning_mass: float
+    transaction_mass: float
+    fixed: float
+    error_share: float
+    error_fixed: float
+
+    def cost_at(self, learning_weight: float, transaction_weight: float) -> float:
+        """The cost at these weights."""
+        learning = learning_weight * self.learning_mass
+        return self.fixed + learning + transaction_weight * self.transaction_mass
+
+    def bounds_at(self, cost: float) -> tuple[float, float, float]:
+        """Net gain at this cost: in one number, its lower and its upper bound."""
+        error = self.error_share * cost + self.error_fixed
+        return self.gain - cost, self.gain_low - cost - error, self.gain_high - cost + error
+
+    @property
+    def limits(self) -> Limits:
+        """Costs at which low, net gain and high reach zero.
+
+        Where the cost's error exceeds the cost itself, no cost rules a gain out.
+        """
+        proven = (self.gain_low - self.error_fixed) / (1.0 + self.error_share)
+        possible = math.inf
+        if self.error_share < 1.0:
+            possible = (self.gain_high + self.error_fixed) / (1.0 - self.error_share)
+        return Limits(proven, -math.inf if math.isnan(self.gain) else self.gain, possible)
+
+    @property
+    def masses(self) -> tuple[float, float]:
+        """What one unit of c_l and of c_t adds to the cost."""
+        return self.learning_mass, self.transaction_mass
+
+
+@dataclass(frozen=True)
+class Prices:
+    """All finalists, the recorded weights, and how the answer follows from the bounds.
+
+    Args:
+        lines: The finalists, in the order of the record.
+        weights: The recorded c_l and c_t.
+        rule: The name of the rule.
+        forbidden: Whether the log allows no switch at all.
+    """
+
+    lines: tuple[Line, ...]
+    weights: tuple[float, float]
+    rule: str
+    forbidden: bool
+
+    @property
+    def can_be_tried(self) -> bool:
+        """Whether other weights lead to another cost, and a rule that is known here decides."""
+        return self.rule in RULES and any(max(line.masses) >= LEAST_MASS for line in self.lines)
+
+    @property
+    def has_two_weights(self) -> bool:
+        """Whether c_t changes a cost, too."""
+        return any(line.transaction_mass >= LEAST_MASS for line in self.lines)
+
+    def decide_at(self, learning_weight: float, transaction_weight: float) -> Tried:
+        """The answer at other weights; the page's script has the same lines."""
+        costs = [line.cost_at(learning_weight, transaction_weight) for line in self.lines]
+        found = [line.bounds_at(cost) for line, cost in zip(self.lines, costs, strict=True)]
+        means = [-math.inf if math.isnan(mean) else mean for mean, _, _ in found]
+        lows = [low for _, low, _ in found]
+        proven = self.rule != "paper" and max(lows) > 0
+        scores = lows if proven else means
+        chosen = max(range(len(found)), key=lambda index: (scores[index], means[index]))
+        verdict: Verdict = "undecided"
+        if self.rule == "paper":
+            verdict = "switch" if means[chosen] > 0 else "keep"
+        elif proven and not self.forbidden:
+            verdict = "switch"
+        elif all(high < 0 for _, _, high in found):
+            verdict = "keep"
+        return Tried(verdict, chosen, costs[chosen], *found[chosen])
+
+    def find_ends(self, weight: int, other: float) -> Limits:
+        """Up to which weight a switch is proven, a gain expected, and one possible.
+
+        Args:
+            weight: 0 for c_l, 1 for c_t.
+            other: The other weight, which is kept.
+        """
+        ends: dict[str, list[float]] = {"proven": [0.0], "expected": [0.0], "possible": [0.0]}
+        for line in self.lines:
+            mass, beside = line.masses[weight], line.masses[1 - weight]
+            limits = self.limit(line)
+            for kind, found in ends.items():
+                spare = getattr(limits, kind) - line.fixed - other * beside
+                found.append(_find_end(spare, mass))
+        return Limits(*(max(found) for found in ends.values()))
+
+    def limit(self, line: Line) -> Limits:
+        """A line's limits as the rule sees them: one only where points decide."""
+        limits = line.limits
+        if self.rule == "paper":
+            return Limits(limits.expected, limits.expected, limits.expected)
+        proven = -math.inf if self.forbidden else limits.proven
+        return Limits(proven, limits.expected, limits.possible)
+
+    def as_json(self) -> dict[str, Any]:
+        """For the script; null stands for what is not known."""
+        lines = [
+            {
+                name: clean(value, LONGEST_NAME) if isinstance(value, str) else finite(value)
+                for name, value in asdict(line).items()
+            }
+            for line in self.lines
+        ]
+        return {
+            "rule": self.rule if self.rule in RULES else "",
+            "forbidden": self.forbidden,
+            "learning_weight": self.weights[0],
+            "transaction_weight": self.weights[1],
+            "lines": lines,
+        }
+
+
+def build_prices(record: DecisionRecord) -> Prices:
+    """What a record says of its finalists at other weights."""
+    level, price = record.interval_level, record.candidates[0].price
+    return Prices(
+        tuple(find_line(one.name, one.as_evidence(), level) for one in record.candidates),
+        (price.learning_weight, price.transaction_weight),
+        record.rule,
+        bool(record.forbidden),
+    )
+
+
+def find_line(name: str, evidence: Evidence, level: float) -> Line:
+    """One finalist's numbers at a one-sided level.
+
+    The cost's error grows with the cost, as `nacre.inference.break_even` has it. Where today's cost
+    is nothing the error has no share of it: then it stays what it is.
+    """
+    price = evidence.price
+    low, high = find_hull(evidence.estimates, level)
+    error = find_quantile(level) * price.error
+    if not math.isfinite(error):
+        low, high, error = -math.inf, math.inf, 0.0
+    charged = price.total >= LEAST_MASS
+    return Line(
+        name,
+        find_centre(evidence.estimates),
+        low,
+        high,
+        price.learning_mass,
+        price.transaction_mass,
+        price.fixed,
+        error / price.total if charged else 0.0,
+        0.0 if charged else error,
+    )
+
+
+def _find_end(spare: float, mass: float) -> float:
+    """The weight at which what is to spare is used up: infinite where the weight moves nothing."""
+    if spare <= 0:
+        return 0.0
+    return spare / mass if mass >= LEAST_MASS else math.inf

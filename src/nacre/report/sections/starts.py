@@ -1,0 +1,22 @@
+"""The answer for each start state, where several were given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from nacre.report.sections.base import Context
+from nacre.report.templates import render
+
+
+@dataclass(frozen=True)
+class Starts:
+    """A row for each start."""
+
+    name: str = "starts"
+
+    def render(self, context: Context) -> Markup | None:
+        """Nothing where no start was given."""
+        starts = context.record.starts[: context.drawing.most_listed]
+        return render("sections/starts.html", starts=starts) if starts else None

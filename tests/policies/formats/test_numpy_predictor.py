@@ -1,0 +1,129 @@
+"""The file that acts without JAX."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import safetensors
+from gymnasium.spaces import Discrete
+
+from nacre.policies import (
+    Categorical,
+    Gaussian,
+    Policy,
+    TabularPolicy,
+    write_policy,
+    write_predictor,
+)
+from nacre.policies.heads import Head
+from tests.support.policies import BOUNDED, HEADS, ROWS, expect, make_policy
+
+TOLERANCE = 1e-5
+
+
+TABLE = TabularPolicy.from_probabilities([[0.7, 0.3, 0.0], [0.1, 0.6, 0.3]])
+
+
+ASK = """
+import sys
+class Forbidden:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in ("jax", "jaxlib", "equinox", "nacre", "gymnasium"):
+            raise ImportError(f"{name} is forbidden here")
+sys.meta_path.insert(0, Forbidden())
+import numpy as np
+from predict import Predictor
+controller = Predictor(sys.argv[1], seed=1)
+rows = np.load("rows.npy")
+arrays = controller.parameters(rows)
+arrays["mode"], _ = controller.predict(rows, deterministic=True)
+arrays["drawn"], _ = controller.predict(np.repeat(rows[:1], 20_000, axis=0))
+arrays["one"], _ = controller.predict(rows[0], deterministic=True)
+np.savez("out.npz", **arrays)
+"""
+
+
+def ask_without_jax(tmp_path: Path, policy: Policy, rows: np.ndarray) -> dict[str, np.ndarray]:
+    write_policy(policy, tmp_path / "policy.safetensors")
+    write_predictor(tmp_path / "predict.py")
+    np.save(tmp_path / "rows.npy", rows)
+    subprocess.run(  # noqa: S603 - our own program
+        [sys.executable, "-c", ASK, "policy.safetensors"],
+        cwd=tmp_path,
+        check=True,
+        env={"PYTHONPATH": str(tmp_path)},
+    )
+    with np.load(tmp_path / "out.npz") as arrays:
+        return dict(arrays)
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_the_predictor_says_the_same_without_jax(tmp_path: Path, head: Head) -> None:
+    policy = make_policy(head)
+    out = ask_without_jax(tmp_path, policy, ROWS)
+    said = policy(jnp.asarray(ROWS))
+    # Networks may leave the bounds where the head does not clip; what acts never does.
+    mode = (
+        said.mode()
+        if policy.signature.discrete_actions
+        else np.clip(said.mode(), BOUNDED.low, BOUNDED.high)
+    )
+    np.testing.assert_allclose(out["mode"], mode, atol=TOLERANCE)
+    np.testing.assert_allclose(out["one"], out["mode"][0], atol=TOLERANCE)
+    if policy.signature.discrete_actions:
+        np.testing.assert_allclose(
+            out["probabilities"], expect(Categorical, said).probabilities, atol=TOLERANCE
+        )
+        shares = np.bincount(out["drawn"], minlength=4) / 20_000
+        np.testing.assert_allclose(shares, expect(Categorical, said).probabilities[0], atol=0.015)
+    elif head != "deterministic":
+        np.testing.assert_allclose(out["location"], expect(Gaussian, said).location, atol=TOLERANCE)
+        np.testing.assert_allclose(out["std"], expect(Gaussian, said).std, rtol=1e-4)
+        drawn = np.asarray(policy(jnp.asarray(ROWS[:1])).sample(jax.random.key(0), (20_000,)))
+        drawn = np.clip(drawn[:, 0], BOUNDED.low, BOUNDED.high)
+        np.testing.assert_allclose(out["drawn"].mean(axis=0), drawn.mean(axis=0), atol=0.03)
+        np.testing.assert_allclose(out["drawn"].std(axis=0), drawn.std(axis=0), atol=0.03)
+
+
+def test_the_predictor_reads_tables_and_states(tmp_path: Path) -> None:
+    out = ask_without_jax(tmp_path, TABLE, np.array([1, 0]))
+    np.testing.assert_allclose(out["probabilities"], TABLE.table[np.array([1, 0])], atol=1e-6)
+    states = make_policy("clipped_gaussian", Discrete(5))
+    out = ask_without_jax(tmp_path, states, np.arange(5))
+    np.testing.assert_allclose(
+        out["location"], expect(Gaussian, states(jnp.arange(5))).location, atol=TOLERANCE
+    )
+
+
+def test_the_predictor_is_a_command(tmp_path: Path) -> None:
+    write_policy(TABLE, tmp_path / "policy.safetensors")
+    write_predictor(tmp_path / "predict.py")
+    done = subprocess.run(
+        [sys.executable, "predict.py", "policy.safetensors"],
+        cwd=tmp_path,
+        input="0\n1\n",
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "0\n1\n"
+
+
+def test_the_predictor_refuses_other_files(tmp_path: Path) -> None:
+    from nacre.policies.formats.numpy_predictor import Predictor
+
+    safetensors.numpy.save_file({"x": np.zeros(1)}, tmp_path / "x.safetensors")
+    with pytest.raises(ValueError, match="not a policy file"):
+        Predictor(str(tmp_path / "x.safetensors"))
+    write_policy(make_policy("gaussian"), tmp_path / "p.safetensors")
+    for wrong in ([0.0], [0.0, np.nan, 0.0], [[[0.0] * 3]]):
+        with pytest.raises(ValueError, match="give finite numbers"):
+            Predictor(str(tmp_path / "p.safetensors")).predict(wrong)
+    write_policy(TABLE, tmp_path / "t.safetensors")
+    for other in (2, -1, 0.5, [[0]]):
+        with pytest.raises(ValueError, match="give whole numbers"):
+            Predictor(str(tmp_path / "t.safetensors")).predict(other)
