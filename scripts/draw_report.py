@@ -7,30 +7,18 @@ photographed at the widths of a phone and a desk. With --decide that decision is
 from __future__ import annotations
 
 import argparse
-import dataclasses
-import json
+import shutil
 import tempfile
 from pathlib import Path
 
-import numpy as np
 from playwright.sync_api import sync_playwright
 
-from nacre.advice.config import AdviceConfig, suggest_config
+from nacre.advice.config import suggest_config
 from nacre.advice.pipeline import advise
-from nacre.advice.result import Advice
-from nacre.costs import FiniteStates, SwitchingCost, TransportCost, groups
-from nacre.logs import Log
+from nacre.costs import FiniteStates, TransportCost, groups
 from nacre.policies import TabularPolicy
-from nacre.report import (
-    Evidence,
-    examine_change,
-    read_decision,
-    read_evidence,
-    write_evidence,
-    write_report,
-)
+from nacre.report import read_decision, read_evidence, write_report
 from nacre.simulators import random_policy, random_world
-from nacre.training.progress import ProgressEvent
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLE = ROOT / "tests" / "report" / "example"
@@ -57,48 +45,19 @@ def decide(folder: Path) -> None:
     old = 0.8 * random_policy(SEED, world) + 0.2 / 4
     log = world.sample_log(old, 2500, seed=SEED, horizon=100)
     cost = TransportCost(20.0, 2.0, groups.halves(), state_measure=FiniteStates())
-    curves: dict[str, list[float]] = {}
-
-    def hear(event: ProgressEvent) -> None:
-        stage, _, name = event.stage.partition(" ")
-        if stage == "learning" and event.estimate is not None:
-            curves.setdefault(name, []).append(event.estimate)
-
     advice = advise(
         log,
         TabularPolicy.from_probabilities(old),
         cost,
         start=0,
-        config=_shorten(suggest_config(log, DISCOUNT)),
+        config=suggest_config(log, DISCOUNT),
         seed=SEED,
-        reporter=hear,
     )
     folder.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(advice.as_json(), indent=1, allow_nan=False) + "\n"
-    (folder / "decision.json").write_text(text, encoding="utf-8")
-    write_evidence(_gather(advice, log, cost, curves), folder / "evidence.npz")
-
-
-def _shorten(config: AdviceConfig) -> AdviceConfig:
-    """Enough to look at; not enough to rely on."""
-    learner = dataclasses.replace(
-        config.learner, epochs=6, ramp_epochs=3, steps_per_epoch=150, prefit_steps=200
-    )
-    judges = dataclasses.replace(config.judges, epochs=4, steps_per_epoch=150, prefit_steps=300)
-    return dataclasses.replace(config, learner=learner, judges=judges)
-
-
-def _gather(
-    advice: Advice, log: Log, cost: SwitchingCost, curves: dict[str, list[float]]
-) -> Evidence:
-    change = examine_change(advice.old_policy, advice.new_policy, cost, log, seed=SEED)
-    return Evidence(
-        returns=log.returns(DISCOUNT),
-        curve_names=tuple(curves),
-        curves=np.asarray(list(curves.values()), np.float64),
-        stop_reasons=tuple("all epochs done" for _ in curves),
-        **change.as_fields(),
-    )
+    with tempfile.TemporaryDirectory() as place:
+        advice.save(place)
+        for name in ("decision.json", "evidence.npz"):
+            shutil.copyfile(Path(place) / name, folder / name)
 
 
 def draw(folder: Path) -> None:
