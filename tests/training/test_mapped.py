@@ -129,7 +129,7 @@ def test_a_break_down_is_found_in_its_chunk(
     )
     policy = TabularPolicy.from_probabilities(np.full((4, 3), 1 / 3))
     expected, found = (
-        evaluate_policy(policy, one, [0], config, discount=0.9, seed=1) for one in (log, mapped)
+        evaluate_policy(policy, one, 0, config, discount=0.9, seed=1) for one in (log, mapped)
     )
     assert not expected.healthy
     assert_same(found, expected)
