@@ -1,4 +1,4 @@
-"""Calm policies: exactly less noise, the same middle."""
+"""Less noise: exactly by the factor, around the same middle."""
 
 from __future__ import annotations
 
@@ -9,55 +9,59 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from nacre.learners.scale_noise import LEAST_LOG_STD, calm_policy
+from nacre.learners.scale_noise import LEAST_LOG_STD, scale_noise
+from nacre.policies.distributions import ActionDistribution, Categorical, Gaussian
+from nacre.policies.heads import Head
 from nacre.policies.network_policy import MLPPolicy
 from nacre.policies.policy import Policy, Signature
 from nacre.policies.tabular import TabularPolicy
+from tests.support.policies import expect
 
 PLANE = gymnasium.spaces.Box(-np.inf, np.inf, (3,), np.float32)
 BOX = gymnasium.spaces.Box(-1.0, 2.0, (2,), np.float32)
 STATES = jnp.asarray(np.random.default_rng(0).normal(size=(50, 3)), jnp.float32)
 
 
-def make_policy(head: str) -> MLPPolicy:
+def make_policy(head: Head) -> MLPPolicy:
     space = gymnasium.spaces.Discrete(4) if head in ("categorical", "greedy") else BOX
     return MLPPolicy.init(jax.random.key(1), Signature(PLANE, space), head=head, hidden=(8,))
 
 
 @pytest.mark.parametrize("head", ["squashed_gaussian", "gaussian", "clipped_gaussian"])
 @pytest.mark.parametrize("factor", [0.3, 0.9, 1e-3])
-def test_gaussians_keep_their_middle_and_lose_noise(head: str, factor: float) -> None:
+def test_gaussians_keep_their_middle_and_lose_noise(head: Head, factor: float) -> None:
     policy = make_policy(head)
-    calmer = calm_policy(policy, factor)
-    assert calmer is not None
-    old, new = policy(STATES), calmer(STATES)
+    quieter = scale_noise(policy, factor)
+    assert quieter is not None
+    old, new = (expect(Gaussian, p(STATES)) for p in (policy, quieter))
     np.testing.assert_array_equal(new.location, old.location)
     np.testing.assert_array_equal(new.mode(), old.mode())
     np.testing.assert_allclose(new.std, factor * old.std, rtol=1e-5)
-    assert isinstance(calmer, MLPPolicy)
-    calmer.check()
+    assert isinstance(quieter, MLPPolicy)
+    quieter.check()
 
 
 @pytest.mark.parametrize("raw", [5.0, 2.0, -30.0])
 def test_noise_at_a_bound_becomes_less_too(raw: float) -> None:
     """Outputs beyond the bounds of log standard deviations are cut off there, before and after."""
     policy = make_policy("squashed_gaussian")
-    forced = eqx.tree_at(
+    forced: MLPPolicy = eqx.tree_at(
         lambda p: (p.network.weights[-1], p.network.biases[-1]),
         policy,
         (policy.network.weights[-1].at[:, 2:].set(0.0), jnp.array([0.1, 0.2, raw, raw])),
     )
-    calmer = calm_policy(forced, 0.5)
-    assert calmer is not None
-    np.testing.assert_allclose(calmer(STATES).std, 0.5 * forced(STATES).std, rtol=1e-5)
+    quieter = scale_noise(forced, 0.5)
+    assert quieter is not None
+    new, old = (expect(Gaussian, p(STATES)).std for p in (quieter, forced))
+    np.testing.assert_allclose(new, 0.5 * old, rtol=1e-5)
 
 
 def test_least_noise_stays_what_a_file_may_hold() -> None:
     policy = make_policy("gaussian")
-    calmer = calm_policy(policy, 1e-12)
-    assert isinstance(calmer, MLPPolicy)
-    assert calmer.log_std_bounds[0] == LEAST_LOG_STD
-    calmer.check()
+    quieter = scale_noise(policy, 1e-12)
+    assert isinstance(quieter, MLPPolicy)
+    assert quieter.log_std_bounds[0] == LEAST_LOG_STD
+    quieter.check()
 
 
 @pytest.mark.parametrize("factor", [0.5, 0.2])
@@ -65,13 +69,18 @@ def test_choices_become_sharper(factor: float) -> None:
     """Probabilities to the power 1 / factor: the order stays, the entropy falls."""
     policies: list[tuple[Policy, jax.Array]] = [
         (make_policy("categorical"), STATES),
-        (TabularPolicy.from_probabilities([[0.2, 0.5, 0.3, 0.0], [0.1, 0.2, 0.3, 0.4]]), [0, 1]),
+        (
+            TabularPolicy.from_probabilities([[0.2, 0.5, 0.3, 0.0], [0.1, 0.2, 0.3, 0.4]]),
+            jnp.arange(2),
+        ),
     ]
-    for policy, states in policies:
-        rows = jnp.asarray(states)
-        calmer = calm_policy(policy, factor)
-        assert calmer is not None
-        old, new = (np.asarray(p(rows).probabilities, np.float64) for p in (policy, calmer))
+    for policy, rows in policies:
+        quieter = scale_noise(policy, factor)
+        assert quieter is not None
+        old, new = (
+            np.asarray(expect(Categorical, p(rows)).probabilities, np.float64)
+            for p in (policy, quieter)
+        )
         expected = old ** (1 / factor)
         expected /= expected.sum(axis=-1, keepdims=True)
         np.testing.assert_allclose(new, expected, atol=1e-5)
@@ -84,7 +93,7 @@ class Foreign(Policy):
 
     signature: Signature = eqx.field(static=True)
 
-    def __call__(self, observations: jax.Array) -> None:
+    def __call__(self, observations: jax.Array) -> ActionDistribution:
         raise NotImplementedError
 
 
@@ -99,4 +108,4 @@ class Foreign(Policy):
     ids=["greedy", "deterministic", "certain table", "foreign"],
 )
 def test_what_has_no_noise_of_ours_is_left(policy: Policy) -> None:
-    assert calm_policy(policy, 0.3) is None
+    assert scale_noise(policy, 0.3) is None

@@ -291,8 +291,9 @@ def test_loss_by_hand() -> None:
     critics, batch = make_critics(scaled=True), make_batch()
     targets = as_single(np.random.default_rng(1).normal(size=(2, ROWS)))
     total, (mean, q) = eqx.filter_jit(critic_loss)(critics, batch, targets)
-    values = eqx.filter_jit(critics.values_at)(batch.observations, batch.actions)
-    values = np.asarray(values, np.float64)
+    values = np.asarray(
+        eqx.filter_jit(critics.values_at)(batch.observations, batch.actions), np.float64
+    )
     each = (((values - np.asarray(targets)) / 7.7) ** 2).mean(axis=1)
     np.testing.assert_allclose(total, each.sum(), rtol=1e-5)
     np.testing.assert_allclose(mean, each.mean(), rtol=1e-5)
