@@ -27,6 +27,13 @@ class Terminal(io.StringIO):
         return True
 
 
+class Heard(list[ProgressEvent]):
+    """Keeps every event that it is told."""
+
+    def __call__(self, event: ProgressEvent) -> None:
+        self.append(event)
+
+
 def event(
     epoch: int, *, stage: str = "learning", epochs: int = 5, steps: int = 300
 ) -> ProgressEvent:
@@ -185,8 +192,8 @@ def test_reporters_go_to_stderr_by_default(capsys: pytest.CaptureFixture[str]) -
 
 
 def test_an_agenda_tells_how_much_of_everything_is_done() -> None:
-    heard: list[ProgressEvent] = []
-    agenda = Agenda(heard.append, {"learning": 3.0, "judging": 1.0, "doubting": 4.0})
+    heard = Heard()
+    agenda = Agenda(heard, {"learning": 3.0, "judging": 1.0, "doubting": 4.0})
     assert agenda.share == 0.0
     agenda(event(0, epochs=2))
     agenda(event(0, stage="judging", epochs=4))
@@ -197,7 +204,7 @@ def test_an_agenda_tells_how_much_of_everything_is_done() -> None:
     shares = [one.share for one in heard]
     assert shares == [1.5 / 8, 1.75 / 8, 1.75 / 8, 1.0]
     assert heard[0] == dataclasses.replace(event(0, epochs=2), share=1.5 / 8)
-    assert Agenda(heard.append, {}).share == 1.0
+    assert Agenda(heard, {}).share == 1.0
 
 
 def test_a_stage_that_begins_is_shown_and_no_line_is_written() -> None:
@@ -218,8 +225,8 @@ def test_a_stage_that_begins_is_shown_and_no_line_is_written() -> None:
 
 
 def test_a_stopped_agenda_ends_whoever_reports() -> None:
-    heard: list[ProgressEvent] = []
-    agenda = Agenda(heard.append, {"learning": 1.0})
+    heard = Heard()
+    agenda = Agenda(heard, {"learning": 1.0})
     agenda.stop()
     with pytest.raises(KeyboardInterrupt):
         agenda(event(0))
@@ -276,10 +283,10 @@ def test_stages_at_the_same_time_have_paces_of_their_own() -> None:
 
 
 def test_parts_are_counted_in_hundredths() -> None:
-    heard: list[ProgressEvent] = []
+    heard = Heard()
     clock, stream = Clock(), io.StringIO()
     lines = PlainLines(stream, interval=0.0, clock=clock)
-    count = count_parts(heard.append, "collecting, in percent", 1000)
+    count = count_parts(heard, "collecting, in percent", 1000)
     for rows in (4, 8, 300, 700):
         count(rows)
     assert [(one.epoch, one.epochs, one.learns) for one in heard] == [
@@ -298,8 +305,8 @@ def test_parts_are_counted_in_hundredths() -> None:
 
 
 def test_further_stages_make_the_share_less() -> None:
-    heard: list[ProgressEvent] = []
-    agenda = Agenda(heard.append, {"one": 3.0})
+    heard = Heard()
+    agenda = Agenda(heard, {"one": 3.0})
     agenda(event(4, stage="one"))
     agenda.extend({"two": 1.0})
     agenda(event(-1, stage="two"))
