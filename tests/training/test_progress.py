@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import io
 
 import pytest
 from rich.console import Console
 
 from nacre.cli.progress import LiveBar, PlainLines, open_reporter
-from nacre.training.progress import Agenda, NoProgress, Progress, ProgressEvent, count_parts
+from nacre.training.progress import NoProgress, Progress, ProgressEvent, count_parts
 
 
 class Clock:
@@ -184,46 +183,20 @@ def test_reporters_go_to_stderr_by_default(capsys: pytest.CaptureFixture[str]) -
 # The whole of a run
 
 
-def test_an_agenda_tells_how_much_of_everything_is_done() -> None:
-    heard: list[ProgressEvent] = []
-    agenda = Agenda(heard.append, {"learning": 3.0, "judging": 1.0, "doubting": 4.0})
-    assert agenda.share == 0.0
-    agenda(event(0, epochs=2))
-    agenda(event(0, stage="judging", epochs=4))
-    agenda(event(0, stage="by the way"))
-    # One ended early, one was not needed.
-    agenda.finish("learning", "doubting")
-    agenda(event(3, stage="judging", epochs=4))
-    shares = [one.share for one in heard]
-    assert shares == [1.5 / 8, 1.75 / 8, 1.75 / 8, 1.0]
-    assert heard[0] == dataclasses.replace(event(0, epochs=2), share=1.5 / 8)
-    assert Agenda(heard.append, {}).share == 1.0
-
-
 def test_a_stage_that_begins_is_shown_and_no_line_is_written() -> None:
     clock, stream = Clock(), io.StringIO()
     console = Console(record=True, file=io.StringIO(), force_terminal=True, width=120)
     with LiveBar(console, clock=clock) as bar:
-        agenda = Agenda(bar, {"learning": 1.0})
-        agenda.begin("learning", 4)
+        bar(event(-1, epochs=4))
         (task,) = bar._progress.tasks
         assert (task.fields["done"], task.fields["ends"]) == ("0/4", None)
         clock.now += 5.0
-        agenda(event(0, epochs=4))
+        bar(event(0, epochs=4))
         clock.now += 1.0
-        agenda(event(1, epochs=4))
+        bar(event(1, epochs=4))
         assert bar._progress.tasks[0].fields["ends"] == clock.now + 2.0
-    Agenda(PlainLines(stream, clock=clock), {"learning": 1.0}).begin("learning", 4)
+    PlainLines(stream, clock=clock)(event(-1, epochs=4))
     assert stream.getvalue() == ""
-
-
-def test_a_stopped_agenda_ends_whoever_reports() -> None:
-    heard: list[ProgressEvent] = []
-    agenda = Agenda(heard.append, {"learning": 1.0})
-    agenda.stop()
-    with pytest.raises(KeyboardInterrupt):
-        agenda(event(0))
-    assert not heard
 
 
 def test_lines_and_bars_show_the_time_left_for_everything() -> None:
@@ -295,13 +268,3 @@ def test_parts_are_counted_in_hundredths() -> None:
         "collecting, in percent: 31/100, 23 s left",
         "collecting, in percent: 100/100, 0 s left",
     ]
-
-
-def test_further_stages_make_the_share_less() -> None:
-    heard: list[ProgressEvent] = []
-    agenda = Agenda(heard.append, {"one": 3.0})
-    agenda(event(4, stage="one"))
-    agenda.extend({"two": 1.0})
-    agenda(event(-1, stage="two"))
-    agenda(event(4, stage="two"))
-    assert [one.share for one in heard] == [1.0, 0.75, 1.0]
