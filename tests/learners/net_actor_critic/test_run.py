@@ -22,7 +22,8 @@ from nacre.costs.toml import parse_cost
 from nacre.errors import InputError
 from nacre.learners import Learned, Plateau, ProgressEvent, StoppingRule, learn
 from nacre.learners.net_actor_critic import run as run_module
-from nacre.learners.net_actor_critic.run import LEAST_LOGIT, first_policy, identify_run, open_policy
+from nacre.learners.net_actor_critic.first_policy import LEAST_LOGIT, first_policy, open_policy
+from nacre.learners.net_actor_critic.journal import identify_run
 from nacre.policies import fingerprint
 from nacre.policies.network_policy import MLPPolicy
 from nacre.policies.policy import Policy
