@@ -29,13 +29,13 @@ def unit_box(size, limit=1.0):
 # ---- what is a partition
 
 
-def test_sign_is_two_half_spaces():
+def test_sign_is_two_half_spaces() -> None:
     assert groups.sign(2) == Boxes((2,), ((-INF,), (0.0,)), ((0.0,), (INF,)))
     assert groups.sign() == groups.sign(0) == groups.thresholds({0: [0]})
     assert len({groups.sign(0), groups.sign(0), groups.sign(1)}) == 2
 
 
-def test_thresholds_cut_every_combination():
+def test_thresholds_cut_every_combination() -> None:
     partition = groups.thresholds({1: [0.5], 0: [-1.0, 1.0]})
     assert partition.coordinates == (0, 1)
     assert len(partition.lower) == 6
@@ -43,7 +43,7 @@ def test_thresholds_cut_every_combination():
     assert partition.upper[3] == (1.0, INF)
 
 
-def test_boxes_of_any_shape_may_form_a_partition():
+def test_boxes_of_any_shape_may_form_a_partition() -> None:
     partition = groups.boxes(
         [{0: (-INF, 0)}, {0: (0, INF), 3: (-INF, 1)}, {0: (0, INF), 3: (1, INF)}]
     )
@@ -112,7 +112,7 @@ def test_boxes_of_any_shape_may_form_a_partition():
         (lambda: Boxes((0,), ((-INF,), (0.0, 1.0)), ((0.0,), (INF,))), "on 1 coordinates"),
     ],
 )
-def test_boxes_that_are_no_partition_are_refused(build, message):
+def test_boxes_that_are_no_partition_are_refused(build, message) -> None:
     with pytest.raises(InputError) as caught:
         build()
     assert message in str(caught.value)
@@ -137,7 +137,7 @@ def test_boxes_that_are_no_partition_are_refused(build, message):
         ([[0, 1], [1], []], ["action 1 is in group 0 and in group 1", "group 2 is empty"]),
     ],
 )
-def test_sets_that_are_no_partition_are_refused(sets, messages):
+def test_sets_that_are_no_partition_are_refused(sets, messages) -> None:
     with pytest.raises(InputError) as caught:
         groups.indices(sets)
     for problem in caught.value.problems:
@@ -147,7 +147,7 @@ def test_sets_that_are_no_partition_are_refused(sets, messages):
         assert message in str(caught.value)
 
 
-def test_membership_of_sets_and_halves():
+def test_membership_of_sets_and_halves() -> None:
     np.testing.assert_array_equal(
         groups.indices([[2, 0], [1]]).membership(3), [[1, 0], [0, 1], [1, 0]]
     )
@@ -157,7 +157,7 @@ def test_membership_of_sets_and_halves():
     assert groups.indices(np.array([[0], [1]])) == groups.indices([[0], [1]])
 
 
-def test_sets_are_checked_against_the_number_of_actions():
+def test_sets_are_checked_against_the_number_of_actions() -> None:
     with pytest.raises(InputError, match="actions 2-3 in no group"):
         groups.indices([[0], [1]]).membership(4)
     with pytest.raises(InputError, match="action 2 in group 1 does not exist; actions are 0 to 1"):
@@ -169,7 +169,7 @@ def test_sets_are_checked_against_the_number_of_actions():
 # ---- names and spaces
 
 
-def test_names_say_what_is_in_a_group():
+def test_names_say_what_is_in_a_group() -> None:
     space = unit_box(2)
     assert groups.sign(0).names(space) == ("action[0] ≤ 0", "action[0] > 0")
     assert groups.thresholds({1: [-0.5, 0.25]}).names(space) == (
@@ -202,20 +202,20 @@ def test_names_say_what_is_in_a_group():
         (groups.indices([[0], [1]]), Discrete(3), "action 2 in no group"),
     ],
 )
-def test_groups_that_do_not_fit_the_actions_are_refused(partition, space, message):
+def test_groups_that_do_not_fit_the_actions_are_refused(partition, space, message) -> None:
     with pytest.raises(InputError) as caught:
         partition.check(space)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
-def test_groups_that_fit_pass():
+def test_groups_that_fit_pass() -> None:
     groups.sign(0).check(Box(-INF, INF, (1,)))
     groups.thresholds({0: [-1.0, 0.0]}).check(unit_box(1))
     groups.halves().check(Discrete(2))
 
 
-def test_masses_need_the_right_kind_of_distribution():
+def test_masses_need_the_right_kind_of_distribution() -> None:
     normal = Gaussian(jnp.zeros(2), jnp.zeros(2))
     with pytest.raises(InputError, match="for discrete actions use index sets"):
         Categorical(jnp.zeros(2)).mass(groups.sign(0))
@@ -228,7 +228,7 @@ def test_masses_need_the_right_kind_of_distribution():
 # ---- atoms
 
 
-def test_atoms_of_discrete_actions_are_the_actions():
+def test_atoms_of_discrete_actions_are_the_actions() -> None:
     distribution = Categorical.from_probabilities([[0.2, 0.3, 0.5], [1.0, 0.0, 0.0]])
     atoms = groups.indices([[0, 2], [1]]).atoms(distribution, jax.random.key(0), 7)
     np.testing.assert_array_equal(atoms.points, [[0.0], [1.0], [2.0]])
@@ -253,7 +253,7 @@ def test_atoms_of_discrete_actions_are_the_actions():
     ],
     ids=["gaussian", "squashed", "mixture"],
 )
-def test_atoms_of_action_vectors_stand_for_the_distribution(distribution):
+def test_atoms_of_action_vectors_stand_for_the_distribution(distribution) -> None:
     partition = groups.thresholds({0: [0.0, 0.3], 1: [0.2]})
     n = 2000
 
@@ -271,7 +271,7 @@ def test_atoms_of_action_vectors_stand_for_the_distribution(distribution):
     np.testing.assert_allclose(mean, samples.mean(axis=0), atol=5 * 1.5 * (2e4**-0.5 + n**-0.5 / 3))
 
 
-def test_atoms_are_listed_group_by_group():
+def test_atoms_are_listed_group_by_group() -> None:
     atom = Deterministic(jnp.array([0.5]))
     atoms = groups.thresholds({0: [0.0, 1.0]}).atoms(atom, jax.random.key(0), 2)
     np.testing.assert_array_equal(atoms.membership, np.repeat(np.eye(3), 2, axis=0))
@@ -279,7 +279,7 @@ def test_atoms_are_listed_group_by_group():
     np.testing.assert_array_equal(atoms.points, np.full((6, 1), 0.5))
 
 
-def test_atoms_have_gradients_in_the_distribution():
+def test_atoms_have_gradients_in_the_distribution() -> None:
     partition = groups.sign(0)
 
     def first_mean(location):

@@ -29,7 +29,7 @@ def standard(low, high, mean, std):
 
 
 @pytest.mark.parametrize(("mean", "std"), [(0.0, 1.0), (0.3, 0.7), (-1.0, 2.0)])
-def test_truncated_moments_agree_with_scipy(mean, std):
+def test_truncated_moments_agree_with_scipy(mean, std) -> None:
     lower, upper = (np.array(side) for side in zip(*INTERVALS, strict=True))
     expected = [standard(low, high, mean, std) for low, high in INTERVALS]
     means, variances = [e.mean() for e in expected], [e.var() for e in expected]
@@ -45,14 +45,14 @@ def test_truncated_moments_agree_with_scipy(mean, std):
 
 @pytest.mark.parametrize("width", [1e-7, 1e-4, 1e-2, 1.0])
 @pytest.mark.parametrize("start", [-3.0, 0.0, 2.0])
-def test_narrow_intervals_stay_within_their_ends(start, width):
+def test_narrow_intervals_stay_within_their_ends(start, width) -> None:
     lower, upper = np.array([start]), np.array([start + width])
     mean, variance = truncated_moments(jnp.zeros(1), jnp.full(1, 7.0), lower, upper)
     assert np.float32(start) <= float(mean[0]) <= np.float32(start + width)
     assert 0 <= float(variance[0]) <= width**2 / 4 * (1 + 1e-6)
 
 
-def test_intervals_without_mass_count_as_the_point_next_to_the_mean():
+def test_intervals_without_mass_count_as_the_point_next_to_the_mean() -> None:
     lower, upper = np.array([12.0, -40.0, 0.5]), np.array([math.inf, -30.0, 0.7])
     std = jnp.array([1.0, 1.0, 1e-9])
 
@@ -66,7 +66,7 @@ def test_intervals_without_mass_count_as_the_point_next_to_the_mean():
     assert all(np.all(np.isfinite(block)) for block in jax.tree.leaves(jacobian))
 
 
-def test_gradients_stay_finite_down_to_the_smallest_mass():
+def test_gradients_stay_finite_down_to_the_smallest_mass() -> None:
     edges = np.linspace(0.0, 14.0, 57)
     upper = np.full(57, math.inf)
 
@@ -93,7 +93,7 @@ PARTITIONS = [
 ]
 
 
-def test_group_moments_obey_the_laws_of_total_expectation_and_variance():
+def test_group_moments_obey_the_laws_of_total_expectation_and_variance() -> None:
     for partition in PARTITIONS[1:]:
         mass, mean, variance = jax.jit(lambda old, p=partition: group_moments(old, p))(OLD)
         total = jnp.einsum("bl,blk->bk", mass, mean)
@@ -131,7 +131,7 @@ def sampled_costs(old, new, partition, n):
 
 
 @pytest.mark.parametrize("partition", PARTITIONS)
-def test_closed_form_agrees_with_monte_carlo(partition):
+def test_closed_form_agrees_with_monte_carlo(partition) -> None:
     learning, transaction = gaussian_costs(OLD, NEW, partition)
     for row in range(2):
         old, new = (Gaussian(policy.location[row], policy.log_std[row]) for policy in (OLD, NEW))
@@ -141,7 +141,7 @@ def test_closed_form_agrees_with_monte_carlo(partition):
         assert float(transaction[row]) == pytest.approx(expected[1], abs=0.024)
 
 
-def test_a_switch_worked_by_hand():
+def test_a_switch_worked_by_hand() -> None:
     # All mass of both lies in one group each: 𝓛 = |3 - (-1)|² + 0.01 + 0.04 with mass one, 𝓣 = 0.
     old = Gaussian(jnp.array([-1.0]), jnp.log(jnp.array([0.1])))
     new = Gaussian(jnp.array([3.0]), jnp.log(jnp.array([0.2])))
@@ -154,7 +154,7 @@ def test_a_switch_worked_by_hand():
     assert float(transaction) == pytest.approx(0.02, rel=1e-4)
 
 
-def test_large_locations_do_not_cancel():
+def test_large_locations_do_not_cancel() -> None:
     old = Gaussian(jnp.array([50.0]), jnp.log(jnp.array([1e-2])))
     new = Gaussian(jnp.array([50.02]), jnp.log(jnp.array([1e-2])))
     _, transaction = gaussian_costs(old, new, groups.sign(0))
@@ -162,7 +162,7 @@ def test_large_locations_do_not_cancel():
     assert float(transaction) == pytest.approx(6e-4, rel=2e-3)
 
 
-def test_gradients_agree_with_finite_differences():
+def test_gradients_agree_with_finite_differences() -> None:
     with jax.enable_x64(True):
         weights = jnp.array([1.0, 0.3])
 
@@ -184,7 +184,7 @@ def test_gradients_agree_with_finite_differences():
         np.testing.assert_allclose(gradients[0], differences, rtol=1e-6, atol=1e-8)
 
 
-def test_gradients_are_finite_where_hardly_any_mass_moves():
+def test_gradients_are_finite_where_hardly_any_mass_moves() -> None:
     # Masses of 1e-25 and 1e-30 in the far group: what moves is too small to divide by.
     old = Gaussian(jnp.array([-10.4]), jnp.array([0.0]))
 
@@ -197,7 +197,7 @@ def test_gradients_are_finite_where_hardly_any_mass_moves():
     assert np.all(np.isfinite(gradients))
 
 
-def test_other_groups_and_policies_are_refused():
+def test_other_groups_and_policies_are_refused() -> None:
     with pytest.raises(InputError, match="need groups of action vectors"):
         gaussian_costs(OLD, NEW, groups.halves())
     pressed = SquashedGaussian(NEW.location, NEW.log_std, (-1.0, -1.0), (1.0, 1.0))
