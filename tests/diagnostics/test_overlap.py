@@ -77,7 +77,9 @@ def test_what_is_far_away_is_charged_with_the_whole_range_and_named() -> None:
     assert far.penalty == pytest.approx(far.excess * far.value_range)
     assert far.value_range == measure_value_range(make_log(), WORLD.discount)
     # The shift of 6 is in the actions that are missing; the log's reach is about 2.
-    assert far.missing[0].action[0] > 3.0
+    action = far.missing[0].action
+    assert isinstance(action, tuple)
+    assert action[0] > 3.0
     assert 0.0 < sum(case.share for case in far.missing) <= 1.0 + 1e-6
 
 

@@ -131,6 +131,8 @@ def test_it_says_why_it_does_not_apply() -> None:
         (lambda: DynamicsConfig(held_out=1.0), "held_out = 1.0"),
     ],
 )
-def test_settings_that_make_no_sense_are_refused(make: Callable[[], Model | DynamicsConfig], text: str) -> None:
+def test_settings_that_make_no_sense_are_refused(
+    make: Callable[[], Model | DynamicsConfig], text: str
+) -> None:
     with pytest.raises(InputError, match=text):
         make()

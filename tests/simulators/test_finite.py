@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from nacre.errors import InputError
 from nacre.estimators.exact import start_value, value_range
@@ -61,7 +61,9 @@ def spoiled(shape: tuple[int, ...], value: float) -> NDArray[np.float64]:
         ({"reward_noise": -1.0}, "reward_noise: -1.0"),
     ],
 )
-def test_what_is_no_markov_decision_process_is_refused(changes: dict[str, Any], problem: str) -> None:
+def test_what_is_no_markov_decision_process_is_refused(
+    changes: dict[str, Any], problem: str
+) -> None:
     with pytest.raises(InputError, match=problem):
         make_world(**changes)
 
@@ -94,7 +96,8 @@ def test_one_termination_probability_holds_for_all_pairs() -> None:
 def test_spaces_count_states_and_actions() -> None:
     world = make_world()
     assert (world.n_states, world.n_actions) == (2, 3)
-    assert (world.observation_space.n, world.action_space.n) == (2, 3)
+    assert world.observation_space.n == 2
+    assert world.action_space.n == 3
 
 
 def test_start_can_be_moved() -> None:

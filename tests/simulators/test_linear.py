@@ -70,7 +70,9 @@ def test_value_of_a_scalar_world_by_the_geometric_series() -> None:
     np.testing.assert_allclose(still.constant, constant, rtol=1e-12)
     np.testing.assert_allclose(still.at([[2.0], [0.0]]), [constant - 4 * matrix, constant])
     expected = constant - matrix * (1.0 + 0.25)
-    np.testing.assert_allclose(world.start_value(LinearPolicy(np.zeros((1, 1)), np.zeros(1))), expected)
+    np.testing.assert_allclose(
+        world.start_value(LinearPolicy(np.zeros((1, 1)), np.zeros(1))), expected
+    )
 
 
 @pytest.mark.parametrize("world", [wide_world(), double_integrator()], ids=["3x2", "2x1"])
