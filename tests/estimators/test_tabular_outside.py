@@ -1,4 +1,4 @@
-"""What lies outside of a discrete log: nothing for the old policy, bounds in order, counts by hand."""
+"""What lies outside of a discrete log: nothing of the old policy, bounds in order, by hand."""
 
 from __future__ import annotations
 
