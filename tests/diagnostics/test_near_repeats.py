@@ -33,7 +33,7 @@ def merge(
 ) -> list[int]:
     same = np.zeros(E, np.uint64) if alike is None else alike.astype(np.uint64)
     free = np.ones(E, bool) if comparable is None else comparable
-    return merge_near_repeats(log, np.arange(E), same, free).tolist()
+    return [int(one) for one in merge_near_repeats(log, np.arange(E), same, free)]
 
 
 def test_equal_up_to_rounding_is_the_same_episode() -> None:
