@@ -53,10 +53,10 @@ def evaluate(
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
-    """Value what a policy is worth from a log of this or of another policy.
+    """Estimate what a policy is worth, from a log of this or of another policy.
 
     By the returns of the log where the policy made it, and by critics that are fitted to it. With
-    --quiet the value alone is printed. Exit code 1 if the critics broke down.
+    --quiet only the value is printed. Exit code 1 if the critics broke down.
     """
     from nacre.advice.evaluate import Question, value_policy
     from nacre.advice.starts import read_start
@@ -66,16 +66,16 @@ def evaluate(
     from nacre.costs.fit import check_log_fits
 
     data = read_log_aloud(log, columns=columns, cache_dir=cache_dir, quiet=quiet)
-    judged, _ = read_policy_aloud(policy, data, seed=seed, quiet=quiet)
-    check_log_fits(data, judged, policy)
+    evaluated, _ = read_policy_aloud(policy, data, seed=seed, quiet=quiet)
+    check_log_fits(data, evaluated, policy)
     old = None
     if old_policy is not None:
         old, _ = read_policy_aloud(old_policy, data, seed=seed, quiet=quiet)
         check_log_fits(data, old, old_policy)
-    rows = None if start is None else read_start(start, judged.signature)
+    rows = None if start is None else read_start(start, evaluated.signature)
     asked = Question(discount, confidence, rows, seed=seed)
     with open_reporter(quiet=quiet) as reporter:
-        found = value_policy(data, judged, asked, old_policy=old, reporter=reporter)
+        found = value_policy(data, evaluated, asked, old_policy=old, reporter=reporter)
     if as_json:
         console.print_json(found.as_json())
     elif quiet:
