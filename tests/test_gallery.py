@@ -16,6 +16,8 @@ import pytest
 from nacre import examples
 from nacre.advice.config import AdviceConfig
 from nacre.cli.demo import demo_config
+from nacre.estimators.fitted_q import FittedQ, default_evaluation
+from nacre.learners.scale_noise import ScaleNoise
 
 ROOT = Path(__file__).resolve().parent.parent
 PICTURES = ROOT / "docs" / "pictures"
@@ -61,12 +63,13 @@ def test_picture_of_the_two_state_world_is_what_its_script_draws(
 
 
 def _tiny(config: AdviceConfig) -> AdviceConfig:
-    """One candidate that need not be learned, judged by small critics after a few updates."""
-    critics = dataclasses.replace(config.judges.critics, n_critics=3, hidden=(8,), batch_size=16)
-    judges = dataclasses.replace(
-        config.judges, critics=critics, epochs=1, steps_per_epoch=4, prefit_steps=4
+    """One candidate that need not be learned, evaluated by small critics after a few updates."""
+    evaluation = default_evaluation()
+    critics = dataclasses.replace(evaluation.critics, n_critics=3, hidden=(8,), batch_size=16)
+    few = dataclasses.replace(
+        evaluation, critics=critics, epochs=1, steps_per_epoch=4, prefit_steps=4
     )
-    return dataclasses.replace(config, judges=judges, kl_weights=())
+    return dataclasses.replace(config, learners=(ScaleNoise(),), estimators=(FittedQ(few),))
 
 
 def test_advice_on_traffic_is_found_saved_and_drawn(
@@ -83,7 +86,7 @@ def test_advice_on_traffic_is_found_saved_and_drawn(
     assert {path.name for path in folder.iterdir()} >= {"decision.json", "report.html", "policy"}
     assert asked == [(folder / "report.html", tmp_path / "demo-1440.png")]
     words = _words(tmp_path / "traffic_advice.svg")
-    assert {"Candidates", "At other prices", "calm-0.3"} <= set(words)
+    assert {"Candidates", "At other weights", "noise-0.3"} <= set(words)
     assert f"{verdict}: {reason}" in words
 
     # A decision that is there is drawn and not made anew.
@@ -97,4 +100,4 @@ def test_picture_and_readme_tell_of_the_same_advice() -> None:
     words = _words(PICTURES / "traffic_advice.svg")
     (reason,) = (word for word in words if re.match(r"switch: the net gain is at least", word))
     assert reason.removeprefix("switch: ") in (ROOT / "README.md").read_text(encoding="utf-8")
-    assert "today's price, 5" in words
+    assert "today's weight, 5" in words

@@ -5,8 +5,8 @@ record and policy to the folder (`advice` by default), and draws docs/pictures/t
 If the folder holds a decision already, that one is drawn. Where Chromium is installed, its page is
 photographed for docs/pictures/demo-1440.png too.
 
-Left, what each candidate is expected to gain after the price of switching. Right, the gain of the
-chosen one at other prices of learning, and the price at which the verdict turns.
+Left, what each candidate is expected to gain after the switching cost. Right, the gain of the
+chosen one at other learning weights, and the weight up to which a switch is proven.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ def draw(document: Mapping[str, Any]) -> Figure:
     """The picture of a decision."""
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(9.0, 3.4), layout="constrained")
-        gains, prices = figure.subplots(1, 2)
+        gains, weights = figure.subplots(1, 2)
         _draw_gains(gains, document)
-        _draw_prices(prices, document)
+        _draw_weights(weights, document)
         figure.suptitle(f"{document['verdict']}: {document['reason']}", fontsize=11, color=INK)
     return figure
 
@@ -85,12 +85,12 @@ def _draw_gains(axes: Any, document: Mapping[str, Any]) -> None:
     axes.spines[["top", "right", "left"]].set_visible(False)
 
 
-def _draw_prices(axes: Any, document: Mapping[str, Any]) -> None:
-    """Another price of learning moves the interval of the net gain and leaves its width."""
+def _draw_weights(axes: Any, document: Mapping[str, Any]) -> None:
+    """Another learning weight moves the bounds of the net gain and leaves their distance."""
     mass = document["cost"]["learning_mass"]
     weight = document["cost_model"]["learning_weight"]
-    turn = document["break_even"]["learning_weight"]
-    weights = np.linspace(0.0, 1.6 * max(weight, turn or 0.0), 50)
+    proven = document["break_even"]["learning_weight"]
+    weights = np.linspace(0.0, 1.6 * max(weight, proven or 0.0), 50)
     saved = (weight - weights) * mass
     gain = document["net_gain"]
     if None not in (gain["low"], gain["high"]):
@@ -98,11 +98,11 @@ def _draw_prices(axes: Any, document: Mapping[str, Any]) -> None:
     if gain["mean"] is not None:
         axes.plot(weights, gain["mean"] + saved, color=BLUE)
     axes.axhline(0.0, color=INK, lw=0.8)
-    axes.axvline(weight, color=ORANGE, lw=1.4, label=f"today's price, {weight:g}")
-    if turn is not None:
-        axes.axvline(turn, color=INK, lw=1.2, ls="--", label=f"the verdict turns, {turn:.3g}")
-    axes.set(xlabel="price of learning, c_l", ylabel="net gain")
-    axes.set_title("At other prices", fontsize=11, weight="bold")
+    axes.axvline(weight, color=ORANGE, lw=1.4, label=f"today's weight, {weight:g}")
+    if proven:
+        axes.axvline(proven, color=INK, lw=1.2, ls="--", label=f"switch up to {proven:.3g}")
+    axes.set(xlabel="learning weight, c_l", ylabel="net gain")
+    axes.set_title("At other weights", fontsize=11, weight="bold")
     axes.legend(frameon=False, fontsize=9, loc="lower left")
     axes.spines[["top", "right"]].set_visible(False)
 

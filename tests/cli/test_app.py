@@ -120,7 +120,7 @@ def test_commands_are_listed_in_groups_in_the_order_of_a_user_s_way(
             groups[list(groups)[-1]].append(line.split()[0])
     assert groups == {
         "Advice": ["advise", "demo", "report", "evaluate"],
-        "Logs and prices": ["validate", "convert", "cost"],
+        "Logs and costs": ["validate", "convert", "cost"],
         "Simulated worlds": ["collect", "train-online", "simulate", "show"],
         "Measuring": ["reproduce", "calibrate", "bench"],
         "This machine": ["doctor", "config"],
@@ -350,7 +350,7 @@ def test_price_is_printed_with_parts_flows_and_spread(invoke: Callable[..., Outc
     for text in ("Switching cost 4.088", "of the log", "learning", "transaction", "total"):
         assert text in out
     assert out.count("action[0] ≤ 0") == 2
-    assert "Half of the price falls on" in out
+    assert "Half of the cost falls on" in out
     assert invoke(*price(), "--quiet").out == "4.0883\n"
 
 
@@ -367,11 +367,15 @@ def test_price_as_json_is_the_library_s_answer(invoke: Callable[..., Outcome]) -
     assert document["seed"] == 5
     assert {"python", "nacre", "jax", "numpy"} <= set(document["versions"])
     spread = document["per_state"]
-    assert spread["highest"] == breakdown.per_state[spread["dearest"]] == breakdown.per_state.max()
-    dearest_first = np.sort(breakdown.per_state)[::-1]
+    assert (
+        spread["highest"]
+        == breakdown.per_state[spread["highest_state"]]
+        == breakdown.per_state.max()
+    )
+    highest_first = np.sort(breakdown.per_state)[::-1]
     half = breakdown.per_state.sum() / 2
-    assert dearest_first[: spread["carry_half"]].sum() >= half
-    assert dearest_first[: spread["carry_half"] - 1].sum() < half
+    assert highest_first[: spread["carry_half"]].sum() >= half
+    assert highest_first[: spread["carry_half"] - 1].sum() < half
 
 
 def test_drawn_states_give_a_standard_error_and_the_seed_counts(
@@ -415,7 +419,7 @@ def test_weighted_single_state_and_link(invoke: Callable[..., Outcome], tmp_path
     assert outcome.code == 0
     assert "averaged over 1 state\n" in outcome.out
     assert "total after the link" in outcome.out
-    assert "Half of the price" not in outcome.out
+    assert "Half of the cost" not in outcome.out
 
 
 def test_problems_of_all_files_are_printed(invoke: Callable[..., Outcome], tmp_path: Path) -> None:

@@ -127,7 +127,7 @@ def test_places_that_cannot_be_written(tmp_path: Path) -> None:
     [
         (None, "is not there"),
         (b"", "is an empty file"),
-        (b"\x00\xff" * 50, "is no readable"),
+        (b"\x00\xff" * 50, "could not be read"),
     ],
 )
 def test_files_that_are_no_logs(

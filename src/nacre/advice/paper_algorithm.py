@@ -95,7 +95,7 @@ def net_actor_critic(
     Args:
         log: The old policy's log.
         old_policy: The policy in force.
-        cost: The price of leaving it.
+        cost: The cost of leaving it.
         start: The state or states that the next episode starts from; the log's own if not given.
         config: The learner; `nacre.learners.default()` if not given.
         seed: Everything random follows from it.
@@ -190,7 +190,7 @@ def _evaluate(
         start,
         config.evaluation,
         discount=config.discount,
-        # One seed for both evaluations: the same networks, batches and noise judge both policies.
+        # One seed for both evaluations: both policies get the same networks, batches and noise.
         seed=_seeds(seed)[0],
         on_epoch=lambda epoch: report(_describe_epoch(stage, epoch)),
     )
@@ -216,7 +216,7 @@ def training_estimate(
 
 
 def with_evaluation_states(cost: SwitchingCost, config: LearnerConfig) -> SwitchingCost:
-    """The same cost with as many sampled states as the final price wants."""
+    """The same cost with as many sampled states as the final cost wants."""
     if isinstance(cost.state_measure, UniformBox):
         measure = dataclasses.replace(cost.state_measure, n=config.n_cost_states_evaluation)
         return dataclasses.replace(cost, state_measure=measure)

@@ -257,7 +257,7 @@ def read_decision(folder: str | os.PathLike[str]) -> DecisionRecord:
 
 
 def check_decision(document: object, source: str = FILE_NAME) -> DecisionRecord:
-    """The document with its parts checked; format 1 is brought into today's form.
+    """The document with its parts checked; format 1 is turned into today's form.
 
     Raises:
         InputError: One line for each place that does not hold what it should.

@@ -1,4 +1,4 @@
-"""Records of format 1 in today's form: there one ensemble of critics judged every candidate."""
+"""Records of format 1 in today's form: there one ensemble of critics evaluated every candidate."""
 
 from __future__ import annotations
 

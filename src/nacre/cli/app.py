@@ -26,7 +26,7 @@ from nacre.errors import InputError
 
 app = typer.Typer(
     name="nacre",
-    help="Should we replace the policy we run today? Answers from its log, the price of switching "
+    help="Should we replace the policy we run today? Answers from its log, the cost of switching "
     "included.",
     epilog="Start with: nacre demo",
     cls=GroupedCommands,
@@ -37,7 +37,7 @@ app = typer.Typer(
 
 GROUPS = {
     "Advice": (advice.app, evaluation.app),
-    "Logs and prices": (prices.app,),
+    "Logs and costs": (prices.app,),
     "Simulated worlds": (worlds.app,),
     "Measuring": (experiments.app, calibrate.app, speed.app),
     "This machine": (machine.app,),

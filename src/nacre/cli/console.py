@@ -104,7 +104,7 @@ def describe_problems(path: Path, problems: Sequence[Problem]) -> dict[str, Any]
 
 
 def print_cost(cost: SwitchingCost, breakdown: CostBreakdown) -> None:
-    """Print a price, its parts, the flows of mass and how the price is spread over states."""
+    """Print a cost, its parts, the flows of mass and how the cost is spread over states."""
     console = _console()
     console.print(f"Switching cost {_with_error(breakdown)}, {_name_states(cost, breakdown)}")
     console.print(_tabulate_parts(cost, breakdown))
@@ -141,7 +141,7 @@ def _name_states(cost: SwitchingCost, breakdown: CostBreakdown) -> str:
 
 
 def _tabulate_parts(cost: SwitchingCost, breakdown: CostBreakdown) -> Table:
-    table = _table("", "weight", "mass", "price")
+    table = _table("", "weight", "mass", "cost")
     table.add_row(
         "learning (mass that changes its group)",
         f"{cost.learning_weight:g}",
@@ -183,14 +183,14 @@ def _tabulate_largest(breakdown: CostBreakdown) -> Table:
 def _describe_spread(cost: SwitchingCost, breakdown: CostBreakdown) -> str:
     spread = summarise_states(cost, breakdown)
     whole_log = isinstance(cost.state_measure, LogStates) and not breakdown.standard_error
-    place = f" (row {spread['dearest']} of the log)" if whole_log else ""
+    place = f" (row {spread['highest_state']} of the log)" if whole_log else ""
     text = (
-        f"A state costs {spread['median']:.4g} in the middle, nine of ten at most "
-        f"{spread['ninth_decile']:.4g}, the dearest {spread['highest']:.4g}{place}."
+        f"Cost of a state: median {spread['median']:.4g}, 90th percentile "
+        f"{spread['ninth_decile']:.4g}, highest {spread['highest']:.4g}{place}."
     )
     if spread["carry_half"] is None:
         return text
-    return f"{text} Half of the price falls on {spread['carry_half']:,} states."
+    return f"{text} Half of the cost falls on {spread['carry_half']:,} states."
 
 
 def _table(*headings: str) -> Table:
@@ -273,13 +273,13 @@ def format_interval(estimate: Interval) -> str:
     return f"{mean} [{low}, {high}]"
 
 
-def _show_break_even(turning: BreakEvenEntry) -> str:
-    parts = [
-        f"{name} weight {weight:.4g}"
-        for name, weight in (
-            ("learning", turning.learning_weight),
-            ("transaction", turning.transaction_weight),
-        )
-        if weight is not None
-    ]
-    return " or ".join(parts) if parts else "no price: nothing is moved"
+def _show_break_even(break_even: BreakEvenEntry) -> str:
+    weights = {
+        "learning": break_even.learning_weight,
+        "transaction": break_even.transaction_weight,
+    }
+    known = {name: weight for name, weight in weights.items() if weight is not None}
+    if not known:
+        return "none: no weight changes the answer"
+    parts = [f"{name} weight {weight:.4g}" for name, weight in known.items() if weight > 0]
+    return f"switch up to {' or '.join(parts)}" if parts else "not even a free switch is proven"

@@ -27,7 +27,7 @@ def introduce(example: TrafficExample) -> str:
         "One intersection, two roads. Every five seconds a controller decides which road gets "
         f"green; its log holds {log.n_transitions:,} decisions in {log.n_episodes:,} episodes. The "
         "reward is the mean speed of the vehicles near. Could another controller do better, and "
-        "would it pay after the price of switching?\n"
+        "would it pay after the cost of switching?\n"
     )
 
 
@@ -49,7 +49,7 @@ def run_demo(
 def suggest() -> str:
     """A command to try next, on lines of its own."""
     return (
-        "To advise at prices of your own, edit a copy of cost.toml:\n"
+        "For advice at weights of your own, edit a copy of cost.toml:\n"
         f"  cd {examples.find_directory('traffic')}\n"
         "  nacre advise --log log.parquet --policy old.safetensors --cost cost.toml --out advice"
     )

@@ -1,4 +1,4 @@
-"""From files to the price of a switch."""
+"""From files to the cost of a switch."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Pricing:
-    """A priced switch with everything it was made from."""
+    """The cost of a switch with everything it was made from."""
 
     log: Log
     old_policy: Policy
@@ -53,7 +53,7 @@ class Pricing:
 
 
 def price_files(log: Path, policy: Path, new_policy: Path, cost: Path, *, seed: int) -> Pricing:
-    """Read log, policies and cost, check that they fit together and price the switch.
+    """Read log, policies and cost, check that they fit together, and find the cost.
 
     Raises:
         InputError: With the problems of all files.
@@ -86,18 +86,18 @@ def price_files(log: Path, policy: Path, new_policy: Path, cost: Path, *, seed: 
 
 
 def summarise_states(cost: SwitchingCost, breakdown: CostBreakdown) -> dict[str, Any]:
-    """How the price is spread over the states, before the link.
+    """How the cost is spread over the states, before the link.
 
-    `dearest` is the position of the state with the highest cost: a row of the log where the cost
-    averages over all of it. `carry_half` is the smallest number of states on which half of the
-    price falls; it is absent where states have different weights.
+    `highest_state` is the position of the state with the highest cost: a row of the log where the
+    cost averages over all of it. `carry_half` is the smallest number of states on which half of the
+    cost falls; it is absent where states have different weights.
     """
     costs = breakdown.per_state
     summary: dict[str, Any] = {
         "median": float(np.median(costs)),
         "ninth_decile": float(np.quantile(costs, 0.9)),
         "highest": float(costs.max()),
-        "dearest": int(costs.argmax()),
+        "highest_state": int(costs.argmax()),
         "carry_half": None,
     }
     if getattr(cost.state_measure, "weights", None) is None and costs.sum() > 0:

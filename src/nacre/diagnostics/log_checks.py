@@ -147,7 +147,7 @@ class LogChecks:
             return ""
         return (
             f"Drift: {self.drift.describe()}. Use the episodes since the change: "
-            f"--since {self.drift.since}. If they drift, too, collect a new log."
+            f"--since {self.drift.since}. If they drift too, collect a new log."
         )
 
     def _tell_foreign(self) -> str:

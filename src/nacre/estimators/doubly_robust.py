@@ -107,12 +107,12 @@ class DoublyRobust:
         candidate: Policy,
         report: Report,
     ) -> Estimate:
-        """Mean of both folds; nothing is fitted where few episodes carry the weight."""
+        """Mean of both folds; nothing is fitted where there are few effective episodes."""
         weights = [self._weigh(problem, fold, candidate) for fold in prepared]
         effective = min(one.effective for one in weights)
         diagnostics = {"effective_episodes": effective}
         if not effective >= LEAST_EFFECTIVE:
-            reason = f"{effective:.1f} episodes carry the weight, {LEAST_EFFECTIVE:g} are needed"
+            reason = f"{effective:.1f} effective episodes, {LEAST_EFFECTIVE:g} are needed"
             return abstain(self.name, self.basis, reason, diagnostics)
         found: list[Weighted] = []
         for number, (fold, weight) in enumerate(zip(prepared, weights, strict=True)):
@@ -132,13 +132,13 @@ class DoublyRobust:
         gain = float(np.mean([one.gain for one in found]))
         error = math.hypot(*(one.standard_error for one in found)) / len(found)
         if not (math.isfinite(gain) and 0 < error < math.inf):
-            return abstain(self.name, self.basis, "its weights leave no finite number", diagnostics)
+            return abstain(self.name, self.basis, "its weights give no finite number", diagnostics)
         return Estimate(
             self.name,
             gain,
             error,
             self.basis,
-            reason=f"{effective:.0f} episodes or more carry the weight at every step",
+            reason=f"at least {effective:.0f} effective episodes at every step",
             degrees=max(1.0, effective - 1.0),
             diagnostics=diagnostics,
         )

@@ -187,9 +187,7 @@ class OneStep:
         ratios = compare(prepared.old, new)
         if ratios is None:
             side = "old policy" if prepared.old.taken is None else "candidate"
-            return abstain(
-                self.name, BASIS, f"the {side} takes single action vectors for sure: no weights"
-            )
+            return abstain(self.name, BASIS, f"the {side} is deterministic: it has no weights")
         scores = self._score(problem, prepared, new, ratios)
         report(1.0)
         return self._summarise(problem, prepared, ratios, scores)
@@ -253,7 +251,7 @@ class OneStep:
             )
         effective = diagnostics["effective_episodes"]
         if effective < self.least_effective:
-            return f"only {effective:.0f} effective episodes carry the weight"
+            return f"only {effective:.0f} effective episodes"
         misfit = diagnostics["mean_weight_error"]
         if misfit > MISFIT * misfit_error + LEAST_MISFIT:
             return (
@@ -301,7 +299,7 @@ class OneStep:
             max(error, ROUNDING * _reward_size(problem)),
             BASIS,
             overlap_penalty=penalty,
-            reason=f"{effective:,.0f} of {n:,} episodes carry the weight",
+            reason=f"{effective:,.0f} effective episodes of {n:,}",
             degrees=degrees,
             diagnostics=diagnostics,
         )

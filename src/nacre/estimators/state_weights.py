@@ -92,9 +92,9 @@ def _learn(
     solve = factorise(inputs.T @ inputs + ridge)
     arrived = np.roll(later, -1, axis=1)
     for _ in range(table.rows.shape[1]):
-        brought = _stay(own * steps[half], table.seen[half])
-        brought /= brought.mean(axis=0)
-        excess = (brought[arrived] - 1.0).astype(inputs.dtype)
+        carried = _stay(own * steps[half], table.seen[half])
+        carried /= carried.mean(axis=0)
+        excess = (carried[arrived] - 1.0).astype(inputs.dtype)
         theta = solve(np.asarray(inputs.T @ excess, np.float64))
         before, own = own, predict(inputs, later, theta)
         if np.abs(own - before).mean() < SETTLED:

@@ -8,8 +8,8 @@
 | `offers` | Parquet of named columns | its probabilities, row by row |
 | `trolley` | arrays with the names of D4RL | an ONNX file |
 
-The controller of the cart pushes weakly and shakily; a proposed one is firmer and calmer. It often
-pushes left where the old one would have pushed right, and that has a price: `cost.toml` tells
+The controller of the cart pushes weakly and shakily; a proposed one is firmer and steadier. It
+often pushes left where the old one would have pushed right, and that has a cost: `cost.toml` tells
 pushes to the left from pushes to the right. In the other examples only the old policy is known, or
 not even that: a better one is to be found. SUMO simulated the traffic; every other world is a few
 lines of our own.

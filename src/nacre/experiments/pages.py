@@ -33,8 +33,11 @@ improvements and responsible rates are the authors' own estimates, by critics re
 are not simulated values.
 
 What the *old policies* are worth stands below each figure, as means over the seeds: by fitted
-critics (the paper's Algorithm 2, which its decision rests on, or the judges of advice, which are
+critics (the paper's Algorithm 2, which its decision rests on, or the critics of advice, which are
 checked against the log's returns), by the returns of the log, and by simulation.
+
+The rows *ours, default* come from records of the first rule of advice, which has been replaced
+since; every record names the commit that made it.
 """
 
 

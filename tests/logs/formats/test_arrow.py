@@ -38,5 +38,5 @@ def test_streams_of_arrow_are_read_and_others_refused(tmp_path: Path) -> None:
     own = read_log(write_parquet(tmp_path / "log.parquet"))
     assert read_log(tmp_path / "log.arrow").fingerprint() == own.fingerprint()
     (tmp_path / "log.feather").write_bytes(b"no arrow at all")
-    with pytest.raises(InputError, match="is no readable Arrow file"):
+    with pytest.raises(InputError, match="could not be read as Arrow"):
         read_log(tmp_path / "log.feather")

@@ -34,4 +34,4 @@ def test_what_cannot_be_opened_is_reported_and_not_raised(tmp_path: Path, name: 
     path = tmp_path / f"log{form.suffixes[0]}"
     path.write_bytes(bytes(range(256)))
     assert form.open(path, problems, ColumnMap(), MEMORY) is None
-    assert "is no readable" in str(problems.found[0])
+    assert "could not be read" in str(problems.found[0])

@@ -57,7 +57,7 @@ def test_what_grows_without_end_is_refused(
     bomb = TEXT.encode() + b"1,0.5,2,1,0.1,false\n" * 2**19
     path = write(tmp_path / f"log{suffix}", bomb)
     assert len(bomb) > compression.LARGEST_RATIO * path.stat().st_size
-    with pytest.raises(InputError, match=r"is no readable CSV file \(.*it unpacks to more than"):
+    with pytest.raises(InputError, match=r"could not be read as CSV \(.*it unpacks to more than"):
         read_log(path)
     header = write(tmp_path / f"header{suffix}", b"x" * 2**24)
     with pytest.raises(InputError, match="it unpacks to more than"):
@@ -71,4 +71,4 @@ def test_what_is_damaged_or_not_compressed(tmp_path: Path, suffix: str) -> None:
     for content in (whole[:-20], TEXT.encode()):
         path.write_bytes(content)
         (text,) = map(str, validate_log(path))
-        assert "is no readable CSV file" in text
+        assert "could not be read as CSV" in text

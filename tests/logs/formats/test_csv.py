@@ -106,7 +106,7 @@ def test_only_a_head(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["\n\n", "# only a comment\n", "# nacre: {}\n"])
 def test_nothing_but_blank_lines_or_comments(tmp_path: Path, text: str) -> None:
     (problem,) = problems_of(tmp_path, text)
-    assert "is no readable CSV file" in problem
+    assert "could not be read as CSV" in problem
 
 
 def test_another_separator_is_seen_in_the_names(tmp_path: Path) -> None:
@@ -127,9 +127,9 @@ def test_text_that_is_not_utf8(tmp_path: Path) -> None:
     assert all(problem.isprintable() for problem in problems)
     path.write_bytes((HEAD + ROWS).encode() + b"1,\xff\n")
     (problem,) = map(str, validate_log(path))
-    assert "is no readable CSV file ('line 5 is not UTF-8')" in problem
+    assert "could not be read as CSV ('line 5 is not UTF-8')" in problem
     path.write_bytes(HEAD.replace("reward", "\xff").encode("latin-1") + ROWS.encode())
-    assert "is no readable CSV file" in str(validate_log(path)[0])
+    assert "could not be read as CSV" in str(validate_log(path)[0])
 
 
 @pytest.mark.parametrize("metadata", ["{", "3", '{"action_space": {"type": "cube"}}'])

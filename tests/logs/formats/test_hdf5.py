@@ -201,7 +201,7 @@ def test_lengths_that_differ(tmp_path: Path) -> None:
 def test_files_that_are_no_hdf5(tmp_path: Path) -> None:
     (tmp_path / "log.h5").write_bytes(b"nothing of the kind")
     (text,) = texts_of(tmp_path / "log.h5")
-    assert "is no readable HDF5 file" in text
+    assert "could not be read as HDF5" in text
     whole = write(tmp_path / "whole.h5").read_bytes()
     for length in (len(whole) // 3, len(whole) - 40):
         (tmp_path / "log.h5").write_bytes(whole[:length])

@@ -207,7 +207,7 @@ def test_metadata_that_cannot_be_read(root: Path) -> None:
     assert "has no readable metadata.json" in texts_of(path.parent)[0]
     path.write_text(json.dumps(document))
     (path.parent / "main_data.hdf5").unlink()
-    assert "is no readable HDF5 file" in texts_of(path.parent)[0]
+    assert "could not be read as HDF5" in texts_of(path.parent)[0]
 
 
 def test_paths_that_the_system_refuses() -> None:

@@ -49,20 +49,22 @@ def advise(
         ),
     ] = "clone",
     candidate: Annotated[
-        list[Path] | None, typer.Option("--candidate", help="A policy of yours to judge as well.")
+        list[Path] | None, typer.Option("--candidate", help="A policy of yours to compare as well.")
     ] = None,
     frontier: Annotated[
         list[float] | None,
-        typer.Option("--frontier", help="Learn too as if the switch cost so many times as much."),
+        typer.Option(
+            "--frontier", help="Also learn as if the switch cost this many times as much."
+        ),
     ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", help="Folder for the page, the record and the policy.")
     ] = None,
     confidence: Annotated[
-        float, typer.Option("--confidence", help="Probability that a switch has to gain.")
+        float, typer.Option("--confidence", help="Confidence that a verdict needs.")
     ] = 0.95,
     rule: Annotated[
-        str, typer.Option("--rule", help="bounds, or paper for its point estimates.")
+        str, typer.Option("--rule", help="bounds, or paper: compare point estimates.")
     ] = "bounds",
     look: Annotated[
         int, typer.Option("--look", min=1, help="Which look at a growing log this is.")
@@ -96,8 +98,8 @@ def advise(
 ) -> None:
     """Advise whether to replace the old policy: switch, keep, or undecided.
 
-    Learns candidates from a part of the log, judges them by the other part, subtracts the price of
-    the switch. With --quiet the verdict alone is printed.
+    Learns candidates from one part of the log, estimates their gain on the other part, and
+    subtracts the switching cost. With --quiet only the verdict is printed.
     """
     import dataclasses
 

@@ -52,10 +52,10 @@ def evaluate(
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
-    """Value what a policy is worth from a log of this or of another policy.
+    """Estimate what a policy is worth, from a log of this or of another policy.
 
     By the returns of the log where the policy made it, and by critics that are fitted to it. With
-    --quiet the value alone is printed. Exit code 1 if the critics broke down.
+    --quiet only the value is printed. Exit code 1 if the critics broke down.
     """
     from nacre.advice.evaluate import evaluate as find_value
     from nacre.advice.starts import read_start
@@ -65,17 +65,17 @@ def evaluate(
     from nacre.costs.fit import check_log_fits
 
     data = read_log_aloud(log, columns=columns, cache_dir=cache_dir, quiet=quiet)
-    judged, _ = read_policy_aloud(policy, data, seed=seed, quiet=quiet)
-    check_log_fits(data, judged, policy)
+    evaluated, _ = read_policy_aloud(policy, data, seed=seed, quiet=quiet)
+    check_log_fits(data, evaluated, policy)
     old = None
     if old_policy is not None:
         old, _ = read_policy_aloud(old_policy, data, seed=seed, quiet=quiet)
         check_log_fits(data, old, old_policy)
-    rows = None if start is None else read_start(start, judged.signature)
+    rows = None if start is None else read_start(start, evaluated.signature)
     with open_reporter(quiet=quiet) as reporter:
         found = find_value(
             data,
-            judged,
+            evaluated,
             old_policy=old,
             start=rows,
             discount=discount,

@@ -1,4 +1,4 @@
-"""Commands about logs and prices: validate, convert, cost."""
+"""Commands about logs and costs: validate, convert, cost."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def convert(
         typer.echo(str(done))
 
 
-@app.command(short_help="Price the switch from one policy to another.", epilog=COST_EXAMPLES)
+@app.command(short_help="What a switch between two policies costs.", epilog=COST_EXAMPLES)
 def cost(
     log: Annotated[Path, typer.Option("--log", help="Log of the old policy.")],
     policy: Annotated[Path, typer.Option("--policy", help="Policy in force, .safetensors.")],
@@ -107,15 +107,15 @@ def cost(
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
-    """Price the switch from one policy to another over the states of a log.
+    """Compute what the switch from one policy to another costs, over the states of a log.
 
-    With --quiet the total alone is printed.
+    With --quiet only the total is printed.
     """
     from nacre.cli import console
     from nacre.cli.pricing import price_files
     from nacre.cli.waiting import open_wait
 
-    with open_wait(f"pricing over the states of {log}", quiet=quiet, source=log):
+    with open_wait(f"computing the cost over the states of {log}", quiet=quiet, source=log):
         priced = price_files(log, policy, new_policy, cost_file, seed=seed)
     if as_json:
         console.print_json(priced.as_json())

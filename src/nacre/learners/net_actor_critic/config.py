@@ -111,16 +111,16 @@ class LearnerConfig:
         stopping: Algorithm 3, a plateau, or None to run all epochs.
         epochs: Largest number of epochs.
         steps_per_epoch: Updates in each.
-        ramp_epochs: Epochs over which the price rises from nothing to all of it. From the old
+        ramp_epochs: Epochs over which the cost rises from nothing to all of it. From the old
             policy a switch that pays only as a whole cannot be found step by step; from a free
-            switch the rising price takes back what is not worth it.
+            switch the rising cost takes back what is not worth it.
         prefit_steps: Steps of regression on the log's returns before the first epoch.
         warm_critics: Begin with the critics that evaluated the old policy, as the published runs
             do; else with fresh ones.
         n_cost_states: States drawn for the cost at each update.
         n_cost_states_evaluation: States drawn for the final cost, where its measure is sampled.
         form: Keep Q and C apart, or learn net values by the net Bellman operator.
-        reevaluate: Judge the final policy with fresh critics; off, the training critics judge it.
+        reevaluate: Evaluate the final policy with fresh critics; off, by the training critics.
     """
 
     discount: float = 0.99
@@ -277,7 +277,7 @@ def default() -> LearnerConfig:
     """Our own: the actor learns at the log's states with five normalised, pre-fitted critics.
 
     Small networks, fast targets and large steps reach in a few thousand updates what the paper's
-    settings do not reach at all. The final policy is judged by fresh critics that never saw its
+    settings do not reach at all. The final policy is evaluated by fresh critics that never saw its
     training, each with its own target network, fitted first to the log's returns.
     """
     critics = CriticConfig(

@@ -53,7 +53,7 @@ def learn(
     Args:
         log: The old policy's log.
         old_policy: The policy in force.
-        cost: The price of leaving it.
+        cost: The cost of leaving it.
         start: The state or states that the next episode starts from.
         config: The learner.
         old_value: Value of the old policy at the start, for the stopping rule.
@@ -204,7 +204,7 @@ def _reason(history: list[EpochRecord], old_value: float, config: LearnerConfig)
         return "all epochs done"
     if config.stopping is None:
         return None
-    # Net values at a lower price say nothing about the full one.
+    # Net values at a lower cost say nothing about the full one.
     judged = [record.net_value for record in history[config.ramp_epochs :]]
     if isinstance(config.stopping, Plateau):
         return find_plateau(judged, old_value, config.stopping)

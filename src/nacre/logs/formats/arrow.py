@@ -41,7 +41,7 @@ class Arrow:
                 batch.validate(full=True)
         except (pa.ArrowException, OSError, ValueError) as error:
             problems.add(
-                f"is no readable Arrow file ({show(str(error))})",
+                f"could not be read as Arrow ({show(str(error))})",
                 "write it with pyarrow.feather.write_feather",
             )
             return None

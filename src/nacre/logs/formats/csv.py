@@ -48,7 +48,7 @@ class Csv:
             rows = read_rows(path, layout, store)
         except (pa.ArrowException, OSError, ValueError, EOFError, csv.Error) as error:
             problems.add(
-                f"is no readable CSV file ({show(str(error))})",
+                f"could not be read as CSV ({show(str(error))})",
                 "write comma-separated text in UTF-8 with the column names in the first line",
             )
             return None

@@ -83,7 +83,7 @@ def open_hdf5(path: Path, problems: Problems) -> Any:
         return h5py.File(path, "r")
     except _ERRORS as error:
         problems.add(
-            f"is no readable HDF5 file ({show(str(error))})", "write it anew or give another"
+            f"could not be read as HDF5 ({show(str(error))})", "write it anew or give another"
         )
         return None
 

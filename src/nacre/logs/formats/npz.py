@@ -117,7 +117,7 @@ class Npz:
             infos = archive.infolist()
         except _ERRORS as error:
             problems.add(
-                f"is no readable npz file ({show(str(error))})", "write it with numpy.savez"
+                f"could not be read as npz ({show(str(error))})", "write it with numpy.savez"
             )
             return None
         members: dict[str, _Member] = {}

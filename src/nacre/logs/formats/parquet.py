@@ -44,7 +44,8 @@ class Parquet:
             schema, n_rows = file.schema_arrow, file.metadata.num_rows
         except (pa.ArrowException, OSError, ValueError) as error:
             problems.add(
-                f"is no readable Parquet file ({show(str(error))})", "write it anew or give another"
+                f"could not be read as Parquet ({show(str(error))})",
+                "write it anew or give another",
             )
             return None
         size = path.stat().st_size
