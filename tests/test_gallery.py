@@ -16,6 +16,7 @@ import pytest
 from nacre import examples
 from nacre.advice.config import AdviceConfig
 from nacre.cli.demo import demo_config
+from tests.support.advice import suggest_quick
 
 ROOT = Path(__file__).resolve().parent.parent
 PICTURES = ROOT / "docs" / "pictures"
@@ -61,20 +62,20 @@ def test_picture_of_the_two_state_world_is_what_its_script_draws(
 
 
 def _tiny(config: AdviceConfig) -> AdviceConfig:
-    """One candidate that need not be learned, judged by small critics after a few updates."""
-    critics = dataclasses.replace(config.judges.critics, n_critics=3, hidden=(8,), batch_size=16)
-    judges = dataclasses.replace(
-        config.judges, critics=critics, epochs=1, steps_per_epoch=4, prefit_steps=4
-    )
-    return dataclasses.replace(config, judges=judges, kl_weights=())
+    """One candidate that need not be learned, small critics, a few updates."""
+    quick = suggest_quick()
+    return dataclasses.replace(config, learners=quick.learners, estimators=quick.estimators)
 
 
 def test_advice_on_traffic_is_found_saved_and_drawn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    asked = []
+    asked: list[tuple[Path, ...]] = []
+    example = examples.load_traffic()
+    short = dataclasses.replace(example, log=example.log.select(np.arange(12)))
+    monkeypatch.setattr(examples, "load_traffic", lambda: short)
     monkeypatch.setattr(traffic_advice, "photograph", lambda *files: asked.append(files))
-    config = _tiny(demo_config(examples.load_traffic()))
+    config = _tiny(demo_config(short))
     folder = tmp_path / "advice"
     traffic_advice.main(folder, tmp_path, config)
     verdict, _, reason = capsys.readouterr().out.strip().partition(": ")
@@ -83,7 +84,7 @@ def test_advice_on_traffic_is_found_saved_and_drawn(
     assert {path.name for path in folder.iterdir()} >= {"decision.json", "report.html", "policy"}
     assert asked == [(folder / "report.html", tmp_path / "demo-1440.png")]
     words = _words(tmp_path / "traffic_advice.svg")
-    assert {"Candidates", "At other prices", "calm-0.3"} <= set(words)
+    assert {"Candidates", "At other prices", "noise-0.3"} <= set(words)
     assert f"{verdict}: {reason}" in words
 
     # A decision that is there is drawn and not made anew.
