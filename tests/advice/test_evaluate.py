@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -35,7 +36,7 @@ def compare() -> tuple[Valuation, list[ProgressEvent]]:
         example.new_policy,
         question,
         old_policy=example.old_policy,
-        reporter=heard.append,
+        reporter=lambda event: heard.append(event),
     )
     return found, heard
 
@@ -98,7 +99,7 @@ def test_critics_that_break_down_are_told_of() -> None:
 
 
 @pytest.mark.parametrize("change", [{"confidence": 1.0}, {"discount": 1.0}, {"discount": -0.1}])
-def test_impossible_questions_are_refused(change: dict[str, float]) -> None:
+def test_impossible_questions_are_refused(change: dict[str, Any]) -> None:
     (name,) = change
     with pytest.raises(InputError, match=f"{name} = "):
         Question(**change)

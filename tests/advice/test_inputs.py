@@ -76,7 +76,7 @@ def test_everything_that_does_not_fit_is_named_at_once() -> None:
 
 def test_a_policy_of_another_world_is_refused() -> None:
     with pytest.raises(InputError, match="the old policy"):
-        read(old_policy=make_policy(np.full((2, 4), 0.25)))
+        read(old_policy=make_policy(np.ones((2, 1))))
 
 
 @pytest.mark.parametrize("start", [7, -1, [[0.5]]])

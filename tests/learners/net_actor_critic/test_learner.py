@@ -15,6 +15,7 @@ from nacre.errors import InputError
 from nacre.learners import paper
 from nacre.learners.base import Candidate, Learner, LearningProblem
 from nacre.learners.net_actor_critic import learner as module
+from nacre.learners.net_actor_critic import run
 from nacre.learners.net_actor_critic.learner import NetActorCritic, default_settings
 from nacre.learners.net_actor_critic.stopping import Plateau
 from nacre.learners.net_actor_critic.tables import table_settings
@@ -55,7 +56,8 @@ def find_one() -> Candidate:
 def read_table(candidate: Candidate) -> Table:
     assert isinstance(candidate.policy, TabularPolicy)
     table: Table = np.asarray(candidate.policy.table, np.float64)
-    return table / table.sum(axis=1, keepdims=True)
+    whole: Table = table / table.sum(axis=1, keepdims=True)
+    return whole
 
 
 def find_mass(candidate: Candidate) -> float:
@@ -107,7 +109,7 @@ def test_a_larger_weight_stays_nearer() -> None:
 
 
 def break_down(monkeypatch: pytest.MonkeyPatch, **changes: Any) -> None:
-    real = module.learn
+    real = run.learn
     monkeypatch.setattr(
         module, "learn", lambda *a, **k: dataclasses.replace(real(*a, **k), **changes)
     )
@@ -126,7 +128,7 @@ def test_an_interruption_is_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_every_epoch_is_told() -> None:
     heard: list[ProgressEvent] = []
-    QUICK.learn(jax.random.key(100), pose(), heard.append)
+    QUICK.learn(jax.random.key(100), pose(), lambda event: heard.append(event))
     epochs = [tick.epoch for tick in heard if tick.epoch >= 0]
     assert epochs[-1] == SETTINGS.epochs - 1
     assert epochs == sorted(epochs)
