@@ -124,16 +124,14 @@ def test_where_nobody_can_tell_them_apart_the_first_are_taken() -> None:
     assert len(chosen) == MOST_FINALISTS
 
 
-def test_an_estimator_that_does_not_apply_abstains_and_says_why() -> None:
+def test_an_estimator_that_does_not_apply_is_not_asked_and_the_record_says_why() -> None:
     split, setting = split_rooms(), make_setting()
     assert tasks.prepare_estimator(setting, Useless(), split=split, report=NoProgress()) is None
     given: dict[str, Any] = {"split": split, "prepared": None, "report": NoProgress()}
     finalists = tuple(make_five()[:1])
-    estimate = tasks.estimate_gain(setting, Useless(), 0, finalists=finalists, **given)
-    assert estimate is not None
-    assert not estimate.informative
-    assert estimate.reason == "it never applies"
-    assert tasks.estimate_gain(setting, Useless(), 1, finalists=finalists, **given) is None
+    assert tasks.estimate_gain(setting, Useless(), 0, finalists=finalists, **given) is None
+    setting = make_setting(dataclasses.replace(GIVEN_ALONE, estimators=(Useless(),)))
+    assert tasks.list_inapplicable(setting, split) == {"useless": "it never applies"}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from nacre.parallel import local as engines
-from nacre.parallel.local import map_tasks, open_threads, wait_for_all
+from nacre.parallel.local import map_tasks, open_threads
 
 
 def _pid_and_processors(task: int) -> tuple[int, int, set[int]]:
@@ -126,8 +126,7 @@ def test_threads_begin_in_order_and_may_wait_for_what_came_before() -> None:
             one = pool.submit(int, "1")
             two = pool.submit(_add_results, one)
             three = pool.submit(_add_results, one, two)
-            wait_for_all([one, two, three])
-        assert (two.result(), three.result()) == (1, 2)
+            assert (two.result(), three.result()) == (1, 2)
 
 
 def _add_results(*before: Future[int]) -> int:
@@ -141,8 +140,8 @@ def test_a_failure_is_raised_at_once_and_lets_the_others_end() -> None:
     def run() -> None:
         with open_threads(stopped.set, threads=2) as pool:
             # Waits for the failure of another, with a limit so that a mistake does not hang.
-            long = pool.submit(lambda: ended.append(stopped.wait(60.0)))
-            wait_for_all([long, pool.submit(_invert, 0)])
+            pool.submit(lambda: ended.append(stopped.wait(60.0)))
+            pool.submit(_invert, 0).result()
 
     with pytest.raises(ZeroDivisionError):
         run()

@@ -12,7 +12,7 @@ from nacre.advice.setting import Setting, Split
 from nacre.diagnostics import log_checks
 from nacre.diagnostics.log_checks import LogChecks
 from nacre.diagnostics.overlap import Overlap, measure_overlap
-from nacre.estimators.base import Estimate, Estimator, Problem, abstain
+from nacre.estimators.base import Estimate, Estimator, Problem
 from nacre.inference.intervals import find_centre
 from nacre.learners.base import Candidate, Learner, LearningProblem
 from nacre.logs import Log
@@ -137,13 +137,10 @@ def estimate_gain(
     prepared: Any,
     report: Callable[[ProgressEvent], None],
 ) -> Estimate | None:
-    """What one estimator says of one finalist; None if there are fewer finalists."""
-    if number >= len(finalists):
-        return None
+    """What one estimator says of one finalist; None if it does not apply, or nobody is there."""
     problem = _pose(setting, split, split.test)
-    reason = estimator.applies(problem)
-    if reason:
-        return abstain(estimator.name, "data", reason)
+    if number >= len(finalists) or estimator.applies(problem):
+        return None
     candidate = finalists[number]
     name = f"{estimator.name}: {candidate.name}"
     return estimator.estimate(
@@ -153,6 +150,13 @@ def estimate_gain(
         candidate.policy,
         _as_share(report, name),
     )
+
+
+def list_inapplicable(setting: Setting, split: Split) -> dict[str, str]:
+    """Estimators that have nothing to say about such a log, and why."""
+    problem = _pose(setting, split, split.test)
+    reasons = {one.name: one.applies(problem) for one in setting.config.estimators}
+    return {name: reason for name, reason in reasons.items() if reason}
 
 
 def charge_overlap(estimate: Estimate, estimator: Estimator, penalty: float) -> Estimate:

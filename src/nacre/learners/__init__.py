@@ -8,8 +8,9 @@ from nacre.learners.net_actor_critic.config import (
     default,
     paper,
 )
+from nacre.learners.net_actor_critic.journal import EpochRecord, Learned
 from nacre.learners.net_actor_critic.occupancy import OccupancyConfig
-from nacre.learners.net_actor_critic.run import EpochRecord, Learned, learn
+from nacre.learners.net_actor_critic.run import learn
 from nacre.learners.net_actor_critic.stopping import (
     Plateau,
     StoppingRule,

@@ -164,11 +164,11 @@ def question(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """What was asked of the log; the answer is under "answer"."""
     given: dict[str, Any] = {"answer": make_valuation()}
 
-    def value(log: Any, policy: Any, asked: Any, **options: Any) -> Valuation:
-        given.update(options, asked=asked)
+    def value(log: Any, policy: Any, **options: Any) -> Valuation:
+        given.update(options)
         return given["answer"]  # type: ignore[no-any-return]
 
-    monkeypatch.setattr(valuation, "value_policy", value)
+    monkeypatch.setattr(valuation, "evaluate", value)
     return given
 
 
@@ -186,10 +186,10 @@ def test_values_are_printed_with_intervals_methods_and_notes(
         "note: a note\n",
         "",
     )
-    assert question["asked"].start.tolist() == [[1.0, 2.0]]
-    assert question["asked"].discount == 0.9
+    assert question["start"].tolist() == [[1.0, 2.0]]
+    assert question["discount"] == 0.9
     assert question["old_policy"] is not None
-    assert not isinstance(question["reporter"], NoProgress)
+    assert not isinstance(question["progress"], NoProgress)
     document = json.loads(invoke(*EVALUATE, "--json").out)
     assert document["value"]["mean"] == 4.5
     assert document["difference"]["low"] == 0.5
@@ -200,7 +200,7 @@ def test_quiet_is_the_value_alone_and_a_breakdown_is_a_failure(
     invoke: Invoke, question: dict[str, Any]
 ) -> None:
     assert invoke(*EVALUATE, "--quiet") == (0, "4.5\n", "")
-    assert isinstance(question["reporter"], NoProgress)
+    assert isinstance(question["progress"], NoProgress)
     question["answer"] = make_valuation(healthy=False, returns=False)
     assert invoke(*EVALUATE, "-q") == (1, "4\n", "")
     # What is not known is no number.

@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 
 from nacre.errors import InputError
-from nacre.learners import paper
+from nacre.learners import ActorConfig, LearnerConfig, paper
 from nacre.learners.base import Candidate, Learner, LearningProblem
 from nacre.learners.net_actor_critic import learner as module
 from nacre.learners.net_actor_critic import run
 from nacre.learners.net_actor_critic.learner import NetActorCritic, default_settings
 from nacre.learners.net_actor_critic.stopping import Plateau
-from nacre.learners.net_actor_critic.tables import table_settings
 from nacre.policies.tabular import TabularPolicy
+from nacre.training.backup import CriticConfig
 from nacre.training.progress import NoProgress, ProgressEvent
 from tests.support.rooms import (
     DISCOUNT,
@@ -32,8 +32,16 @@ from tests.support.rooms import (
     make_rooms_log,
 )
 
-SETTINGS = dataclasses.replace(
-    table_settings(), epochs=3, ramp_epochs=0, steps_per_epoch=100, prefit_steps=100
+SETTINGS = LearnerConfig(
+    critics=CriticConfig(
+        hidden=(), scale_returns=True, learning_rate=0.03, polyak=0.8, backup="mean", batch_size=64
+    ),
+    actor=ActorConfig(states="log", combine="mean", learning_rate=0.05),
+    stopping=None,
+    epochs=3,
+    steps_per_epoch=100,
+    prefit_steps=100,
+    n_cost_states=16,
 )
 QUICK = NetActorCritic(0.02, noise=1.0, settings=SETTINGS)
 

@@ -57,7 +57,7 @@ def evaluate(
     By the returns of the log where the policy made it, and by critics that are fitted to it. With
     --quiet the value alone is printed. Exit code 1 if the critics broke down.
     """
-    from nacre.advice.evaluate import Question, value_policy
+    from nacre.advice.evaluate import evaluate as find_value
     from nacre.advice.starts import read_start
     from nacre.cli import console
     from nacre.cli.progress import open_reporter
@@ -72,9 +72,17 @@ def evaluate(
         old, _ = read_policy_aloud(old_policy, data, seed=seed, quiet=quiet)
         check_log_fits(data, old, old_policy)
     rows = None if start is None else read_start(start, judged.signature)
-    asked = Question(discount, confidence, rows, seed=seed)
     with open_reporter(quiet=quiet) as reporter:
-        found = value_policy(data, judged, asked, old_policy=old, reporter=reporter)
+        found = find_value(
+            data,
+            judged,
+            old_policy=old,
+            start=rows,
+            discount=discount,
+            confidence=confidence,
+            seed=seed,
+            progress=reporter,
+        )
     if as_json:
         console.print_json(found.as_json())
     elif quiet:
