@@ -662,9 +662,9 @@ def test_action_vectors_go_the_same_way() -> None:
     # From another start, critics say what the old policy is worth there.
     assert advice.record.old_value.method == "fitted_q"
     estimates = {one.estimator: one for one in advice.chosen.estimates}
-    assert list(estimates) == ["tabular", "one_step", "fitted_q", "doubly_robust"]
-    for name in ("tabular", "one_step"):
-        assert not estimates[name].informative
-        assert estimates[name].reason
+    # Those that do not apply to such a log are no estimates of the finalist.
+    assert "fitted_q" in estimates
+    assert not {"tabular", "one_step"} & set(estimates)
+    assert {"tabular", "one_step"} <= set(advice.record.not_applicable)
     assert "old_value" in estimates["fitted_q"].diagnostics
     json.dumps(advice.as_json(), allow_nan=False)

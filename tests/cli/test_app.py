@@ -514,8 +514,9 @@ def test_demo_figures_add_up_and_quiet_is_the_verdict(invoke: Callable[..., Outc
     (candidate,) = figures["candidates"]
     assert candidate["net_gain"] == figures["net_gain"]
     assert candidate["name"] == figures["chosen"] == "noise-0.3"
-    estimators = ["tabular", "one_step", "fitted_q", "doubly_robust"]
-    assert [one["estimator"] for one in candidate["estimates"]] == estimators
+    estimators = {one["estimator"] for one in candidate["estimates"]}
+    assert "fitted_q" in estimators
+    assert not {"tabular", "one_step"} & estimators
     assert figures["old_value"]["method"] == "returns of the log"
     assert invoke("demo", "--quiet").out == figures["verdict"] + "\n"
 
