@@ -16,7 +16,7 @@ import grimp
 
 ROOT = Path(__file__).resolve().parent.parent
 PICTURE = ROOT / "docs" / "pictures" / "architecture.svg"
-WIDTH, BOX_WIDTH, BOX_HEIGHT, GAP, MARGIN = 760, 168, 44, 62, 20
+WIDTH, BOX_WIDTH, BOX_HEIGHT, GAP, MARGIN, LANE = 860, 168, 44, 74, 20, 12
 ABOUT = {
     "cli": "commands, console",
     "experiments": "tables, calibration",
@@ -62,7 +62,8 @@ def find_arrows(layers: Layers) -> Arrows:
         (room, other)
         for room in rooms
         for other in rooms
-        if graph.direct_import_exists(importer=f"nacre.{room}", imported=f"nacre.{other}")
+        if room != other
+        and graph.direct_import_exists(importer=f"nacre.{room}", imported=f"nacre.{other}")
     }
 
 
@@ -89,7 +90,7 @@ def _is_reached(source: str, target: str, arrows: Arrows) -> bool:
 
 def place_boxes(layers: Layers) -> dict[str, tuple[float, float]]:
     """Upper left corners, each layer in the middle of its row."""
-    corners = {}
+    corners: dict[str, tuple[float, float]] = {}
     for row, layer in enumerate(layers):
         step = BOX_WIDTH + 40
         left = (WIDTH - (len(layer) * step - 40)) / 2
@@ -98,27 +99,37 @@ def place_boxes(layers: Layers) -> dict[str, tuple[float, float]]:
     return corners
 
 
-def draw_arrow(source: str, target: str, corners: dict[str, tuple[float, float]]) -> str:
-    """A line from the lower edge to the upper edge; around what lies between."""
+def draw_arrow(source: str, target: str, corners: dict[str, tuple[float, float]], lane: int) -> str:
+    """A line from the lower edge to the upper edge; long ones go down a lane beside all boxes.
+
+    Lanes count from 0 and alternate between the right and the left side.
+    """
     (x, y), (u, v) = corners[source], corners[target]
+    begin, end = x + BOX_WIDTH / 2, u + BOX_WIDTH / 2
+    top = y + BOX_HEIGHT
     if y == v:
-        start, end = (x + BOX_WIDTH, u) if x < u else (x, u + BOX_WIDTH)
-        path = f"M{start:g} {y + BOX_HEIGHT / 2:g} H{end:g}"
+        start, stop = (x + BOX_WIDTH, u) if x < u else (x, u + BOX_WIDTH)
+        path = f"M{start:g} {y + BOX_HEIGHT / 2:g} H{stop:g}"
+    elif lane < 0:
+        path = f"M{begin:g} {top:g} L{end:g} {v:g}"
     else:
-        begin, end = x + BOX_WIDTH / 2, u + BOX_WIDTH / 2
-        top, bottom = y + BOX_HEIGHT, v
-        rows = round((v - y) / (BOX_HEIGHT + GAP))
-        bend = 0.0 if rows == 1 else _find_side(begin, end) * (BOX_WIDTH / 2 + 22 * rows)
+        side, depth = (1, lane // 2) if lane % 2 == 0 else (-1, lane // 2)
+        shift = side * (14 + 9 * depth)
+        across = MARGIN / 2 + LANE * depth
+        place = WIDTH - across if side > 0 else across
         path = (
-            f"M{begin:g} {top:g} C{begin + bend:g} {top + GAP * 0.6:g} "
-            f"{end + bend:g} {bottom - GAP * 0.6:g} {end:g} {bottom:g}"
+            f"M{begin + shift:g} {top:g} V{top + 12 + 4 * depth:g} H{place:g} "
+            f"V{v - 14 - 4 * depth:g} H{end + shift:g} V{v:g}"
         )
     return f'<path class="arrow" d="{path}" marker-end="url(#head)"/>'
 
 
-def _find_side(begin: float, end: float) -> int:
-    """Outwards, on the side where the arrow lies already; to the right in the middle."""
-    return -1 if (begin + end) / 2 < WIDTH / 2 else 1
+def choose_lanes(arrows: Arrows, layers: Layers) -> dict[tuple[str, str], int]:
+    """A lane for each arrow that passes a layer, -1 for the others; the longest lie outside."""
+    place = {room: number for number, layer in enumerate(layers) for room in layer}
+    lengths = {arrow: place[arrow[1]] - place[arrow[0]] for arrow in arrows}
+    far = sorted((arrow for arrow in arrows if lengths[arrow] > 1), key=lambda a: (-lengths[a], a))
+    return dict.fromkeys(arrows, -1) | {arrow: number for number, arrow in enumerate(far)}
 
 
 def draw(layers: Layers, arrows: Arrows) -> str:
@@ -138,7 +149,8 @@ def draw(layers: Layers, arrows: Arrows) -> str:
         '<defs><marker id="head" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" '
         'markerHeight="7" orient="auto"><path class="head" d="M0 0 8 4 0 8z"/></marker></defs>',
     ]
-    lines += [draw_arrow(*arrow, corners) for arrow in sorted(arrows)]
+    lanes = choose_lanes(arrows, layers)
+    lines += [draw_arrow(*arrow, corners, lanes[arrow]) for arrow in sorted(arrows)]
     for room, (x, y) in corners.items():
         middle = x + BOX_WIDTH / 2
         lines += [
