@@ -48,7 +48,7 @@ def decide() -> Advice:
     cost = TransportCost(20.0, 2.0, groups.halves(), state_measure=FiniteStates())
     config = choose_config(log)
     policy = TabularPolicy.from_probabilities(old)
-    return advise(log, policy, cost, start=0, config=config, seed=SEED)
+    return advise(log, policy, cost, config=config, seed=SEED)
 
 
 def choose_config(log: Log) -> AdviceConfig:
