@@ -13,7 +13,7 @@ from nacre.policies.policy import Policy, describe_space
 LONGEST_TEXT = 500
 
 USUAL_LIMITS = (
-    "It was judged from a log, not by running it: watch the first episodes after a switch.",
+    "It was evaluated from a log, not by running it: watch the first episodes after a switch.",
     "Where the log has no states, nobody knows what it is worth; it may still act there.",
     "It has no memory: the same observation always gets the same distribution of actions.",
 )

@@ -86,8 +86,9 @@ def format_share(share: float) -> str:
 
 
 def format_level(level: float) -> str:
-    """A confidence level in percent, as it was asked for."""
-    return f"{100 * level:.6g}{PERCENT}"
+    """A confidence level in percent, with four digits; more where they would round to certainty."""
+    text = f"{100 * level:.4g}"
+    return f"{f'{100 * level:.6g}' if text == '100' else text}{PERCENT}"
 
 
 def half_width(low: float | None, high: float | None) -> float | None:

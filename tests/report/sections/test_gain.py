@@ -10,7 +10,7 @@ from nacre.report.sections.gain import Gain, shift
 def test_the_net_gain_and_its_level_are_shown(context: Context) -> None:
     page = str(Gain().render(context)).replace("\u00a0", " ")
     assert "6.0 (3.6 to 8.0)" in page
-    assert "each bound holds with 98.3333 % confidence" in page
+    assert "each bound holds with 98.33 % confidence" in page
 
 
 def test_intervals_can_be_moved() -> None:

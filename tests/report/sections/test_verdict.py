@@ -46,7 +46,7 @@ def test_every_verdict_has_its_sentence(
 def test_the_interval_is_labelled_with_the_level_of_each_bound(record: DecisionRecord) -> None:
     said = state_bounds(record).replace("\u00a0", " ")
     assert "lies between 3.6 and 8.0" in said
-    assert "each bound holds with 98.3333 % confidence, both together with 96.6667 %" in said
+    assert "each bound holds with 98.33 % confidence, both together with 96.67 %" in said
     assert "The whole decision has 95 % confidence, shared by all finalists." in said
     alone = _change(record, interval_level=0.95, candidates=record.candidates[:1])
     said = state_bounds(alone).replace("\u00a0", " ")
