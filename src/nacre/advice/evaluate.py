@@ -21,12 +21,11 @@ from nacre.logs import Log
 from nacre.policies.files import fingerprint
 from nacre.policies.policy import Policy
 from nacre.training.fitted_evaluation import (
-    EpochReport,
     Evaluation,
     EvaluationConfig,
     evaluate_policy,
 )
-from nacre.training.progress import NoProgress, Progress, ProgressEvent
+from nacre.training.progress import NoProgress, Progress
 from nacre.training.returns import value_from_returns
 from nacre.versions import find_versions
 
@@ -164,11 +163,6 @@ def value_policy(
 
 
 def _fit(log: Log, policy: Policy, asked: Question, stage: str, report: Progress) -> Evaluation:
-    def heard(epoch: EpochReport) -> None:
-        report(
-            ProgressEvent(stage, epoch.epoch, epoch.epochs, epoch.steps, epoch.loss, epoch.value)
-        )
-
     return evaluate_policy(
         policy,
         log,
@@ -176,7 +170,7 @@ def _fit(log: Log, policy: Policy, asked: Question, stage: str, report: Progress
         asked.judges or EvaluationConfig(),
         discount=asked.discount,
         seed=asked.seed,
-        on_epoch=heard,
+        on_epoch=lambda epoch: report(epoch.at(stage)),
     )
 
 
