@@ -102,7 +102,7 @@ def place_boxes(layers: Layers) -> dict[str, tuple[float, float]]:
 def draw_arrow(source: str, target: str, corners: dict[str, tuple[float, float]], lane: int) -> str:
     """A line from the lower edge to the upper edge; long ones go down a lane beside all boxes.
 
-    Lanes count from 0 and alternate between the right and the left side.
+    Lanes count from 1 outwards to inwards, on the left with a minus; 0 is a straight line.
     """
     (x, y), (u, v) = corners[source], corners[target]
     begin, end = x + BOX_WIDTH / 2, u + BOX_WIDTH / 2
@@ -110,10 +110,10 @@ def draw_arrow(source: str, target: str, corners: dict[str, tuple[float, float]]
     if y == v:
         start, stop = (x + BOX_WIDTH, u) if x < u else (x, u + BOX_WIDTH)
         path = f"M{start:g} {y + BOX_HEIGHT / 2:g} H{stop:g}"
-    elif lane < 0:
+    elif lane == 0:
         path = f"M{begin:g} {top:g} L{end:g} {v:g}"
     else:
-        side, depth = (1, lane // 2) if lane % 2 == 0 else (-1, lane // 2)
+        side, depth = (1, lane - 1) if lane > 0 else (-1, -lane - 1)
         shift = side * (14 + 9 * depth)
         across = MARGIN / 2 + LANE * depth
         place = WIDTH - across if side > 0 else across
@@ -124,12 +124,20 @@ def draw_arrow(source: str, target: str, corners: dict[str, tuple[float, float]]
     return f'<path class="arrow" d="{path}" marker-end="url(#head)"/>'
 
 
-def choose_lanes(arrows: Arrows, layers: Layers) -> dict[tuple[str, str], int]:
-    """A lane for each arrow that passes a layer, -1 for the others; the longest lie outside."""
+def choose_lanes(
+    arrows: Arrows, layers: Layers, corners: dict[str, tuple[float, float]]
+) -> dict[tuple[str, str], int]:
+    """A lane for each arrow that passes a layer, on the side where it lies; 0 for the others."""
     place = {room: number for number, layer in enumerate(layers) for room in layer}
     lengths = {arrow: place[arrow[1]] - place[arrow[0]] for arrow in arrows}
     far = sorted((arrow for arrow in arrows if lengths[arrow] > 1), key=lambda a: (-lengths[a], a))
-    return dict.fromkeys(arrows, -1) | {arrow: number for number, arrow in enumerate(far)}
+    lanes, used = dict.fromkeys(arrows, 0), {-1: 0, 1: 0}
+    for arrow in far:
+        middle = sum(corners[room][0] + BOX_WIDTH / 2 for room in arrow) / 2
+        side = 1 if middle > WIDTH / 2 or (middle == WIDTH / 2 and used[1] <= used[-1]) else -1
+        used[side] += 1
+        lanes[arrow] = side * used[side]
+    return lanes
 
 
 def draw(layers: Layers, arrows: Arrows) -> str:
@@ -149,7 +157,7 @@ def draw(layers: Layers, arrows: Arrows) -> str:
         '<defs><marker id="head" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" '
         'markerHeight="7" orient="auto"><path class="head" d="M0 0 8 4 0 8z"/></marker></defs>',
     ]
-    lanes = choose_lanes(arrows, layers)
+    lanes = choose_lanes(arrows, layers, corners)
     lines += [draw_arrow(*arrow, corners, lanes[arrow]) for arrow in sorted(arrows)]
     for room, (x, y) in corners.items():
         middle = x + BOX_WIDTH / 2
