@@ -190,7 +190,6 @@ COLUMNS: dict[str, list[Any]] = {
     "truncated": [False, False, False, False, True],
     "next_observation_0": [1.0, 2.0, 3.0, 6.0, 7.0],
 }
-BOXES = {"observation_space": Box(-np.inf, np.inf, (1,)), "action_space": Box(-1.0, 1.0, (1,))}
 
 
 def write_csv(path: Path, columns: dict[str, list[Any]]) -> Path:
@@ -307,7 +306,8 @@ def test_action_outside_its_space_is_named(invoke: Callable[..., Outcome], tmp_p
         np.zeros(5),
         np.eye(5, dtype=bool)[4],
         next_observations=np.arange(1.0, 6.0)[:, None],
-        **BOXES,
+        observation_space=Box(-np.inf, np.inf, (1,)),
+        action_space=Box(-1.0, 1.0, (1,)),
     )
     nacre.write_log(log, tmp_path / "log.parquet")
     assert invoke("validate", tmp_path / "log.parquet").code == 0
@@ -322,7 +322,9 @@ def test_action_outside_its_space_is_named(invoke: Callable[..., Outcome], tmp_p
 
 
 def test_object_arrays_are_refused(invoke: Callable[..., Outcome], tmp_path: Path) -> None:
-    arrays = {name.removesuffix("_0"): np.asarray(values) for name, values in COLUMNS.items()}
+    arrays: dict[str, Any] = {
+        name.removesuffix("_0"): np.asarray(values) for name, values in COLUMNS.items()
+    }
     arrays["reward"] = np.array([1, "a", None, [], {}], dtype=object)
     np.savez(tmp_path / "log.npz", **arrays)
     outcome = invoke("validate", tmp_path / "log.npz")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import operator
 import os
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
@@ -55,7 +55,7 @@ def test_the_first_failure_ends_everything(processes: int) -> None:
 
 
 def _invert(task: int) -> float:
-    return operator.truediv(1, task)
+    return 1 / task
 
 
 def test_processes_settle_on_different_processors(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,12 +119,17 @@ def _comes_to(holds: Callable[[], bool]) -> bool:
 # Threads
 
 
+def _add_up(first: int, *others: Future[int]) -> int:
+    """A number and the results of other tasks, which are waited for."""
+    return first + sum(other.result() for other in others)
+
+
 def test_threads_begin_in_order_and_may_wait_for_what_came_before() -> None:
     for threads in (1, 2, 3):
         with open_threads(pytest.fail, threads=threads) as pool:
             one = pool.submit(lambda: 1)
-            two = pool.submit(lambda one=one: one.result() + 1)
-            three = pool.submit(lambda one=one, two=two: one.result() + two.result())
+            two = pool.submit(_add_up, 1, one)
+            three = pool.submit(_add_up, 0, one, two)
             assert three.result() == 3
 
 
