@@ -48,7 +48,7 @@ def test_two_state_world_is_solved_as_in_the_paper() -> None:
     assert solution.names == ("old", "n1", "n2", "n3", "n4")
     assert solution.costs == (0.0, 25.0, 25.0, 50.0, 50.0)
     assert solution.best == ("n1", "old")
-    expected = [[50, 50], [75, -25], [24.7487, 25.2513], [50, 50], [-50, -50]]
+    expected = np.array([[50, 50], [75, -25], [24.7487, 25.2513], [50, 50], [-50, -50]])
     np.testing.assert_allclose(solution.net_values, expected, atol=1e-3)
 
 

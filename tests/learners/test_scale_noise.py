@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import equinox as eqx
 import gymnasium
 import jax
@@ -14,11 +12,13 @@ import pytest
 from nacre.errors import InputError
 from nacre.learners.base import Learner, LearningProblem
 from nacre.learners.scale_noise import LEAST_LOG_STD, ScaleNoise, scale_noise
+from nacre.policies.distributions import ActionDistribution, Categorical, Gaussian
 from nacre.policies.heads import Head
 from nacre.policies.network_policy import MLPPolicy
 from nacre.policies.policy import Policy, Signature
 from nacre.policies.tabular import TabularPolicy
 from nacre.training.progress import NoProgress
+from tests.support.policies import expect
 from tests.support.rooms import DISCOUNT, make_cost, make_policy, make_rooms_log
 
 PLANE = gymnasium.spaces.Box(-np.inf, np.inf, (3,), np.float32)
@@ -37,8 +37,7 @@ def test_gaussians_keep_their_middle_and_lose_noise(head: Head, factor: float) -
     policy = make_network(head)
     scaled = scale_noise(policy, factor)
     assert scaled is not None
-    old: Any = policy(STATES)
-    new: Any = scaled(STATES)
+    old, new = (expect(Gaussian, one(STATES)) for one in (policy, scaled))
     np.testing.assert_array_equal(new.location, old.location)
     np.testing.assert_array_equal(new.mode(), old.mode())
     np.testing.assert_allclose(new.std, factor * old.std, rtol=1e-5)
@@ -57,8 +56,7 @@ def test_noise_at_a_bound_becomes_less_too(raw: float) -> None:
     )
     scaled = scale_noise(forced, 0.5)
     assert scaled is not None
-    old: Any = forced(STATES)
-    new: Any = scaled(STATES)
+    old, new = (expect(Gaussian, one(STATES)) for one in (forced, scaled))
     np.testing.assert_allclose(new.std, 0.5 * old.std, rtol=1e-5)
 
 
@@ -73,18 +71,15 @@ def test_least_noise_stays_what_a_file_may_hold() -> None:
 @pytest.mark.parametrize("factor", [0.5, 0.2])
 def test_choices_become_sharper(factor: float) -> None:
     """Probabilities to the power 1 / factor: the order stays, the entropy falls."""
+    table = TabularPolicy.from_probabilities([[0.2, 0.5, 0.3, 0.0], [0.1, 0.2, 0.3, 0.4]])
     policies: list[tuple[Policy, jax.Array]] = [
         (make_network("categorical"), STATES),
-        (
-            TabularPolicy.from_probabilities([[0.2, 0.5, 0.3, 0.0], [0.1, 0.2, 0.3, 0.4]]),
-            jnp.array([0, 1]),
-        ),
+        (table, jnp.arange(2)),
     ]
-    for policy, states in policies:
-        rows = jnp.asarray(states)
+    for policy, rows in policies:
         scaled = scale_noise(policy, factor)
         assert scaled is not None
-        said: list[Any] = [one(rows) for one in (policy, scaled)]
+        said = (expect(Categorical, one(rows)) for one in (policy, scaled))
         old, new = (np.asarray(one.probabilities, np.float64) for one in said)
         expected = old ** (1 / factor)
         expected /= expected.sum(axis=-1, keepdims=True)
@@ -98,7 +93,7 @@ class Foreign(Policy):
 
     signature: Signature = eqx.field(static=True)
 
-    def __call__(self, observations: jax.Array) -> Any:
+    def __call__(self, observations: jax.Array) -> ActionDistribution:
         raise NotImplementedError
 
 

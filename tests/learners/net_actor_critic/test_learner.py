@@ -12,11 +12,13 @@ import numpy as np
 import pytest
 
 from nacre.errors import InputError
-from nacre.learners import ActorConfig, LearnerConfig, paper
+from nacre.learners import paper
 from nacre.learners.base import Candidate, Learner, LearningProblem
 from nacre.learners.net_actor_critic import learner as module
-from nacre.learners.net_actor_critic import run
+from nacre.learners.net_actor_critic.config import ActorConfig, LearnerConfig
 from nacre.learners.net_actor_critic.learner import NetActorCritic, default_settings
+from nacre.learners.net_actor_critic.occupancy import OccupancyConfig
+from nacre.learners.net_actor_critic.run import learn as run_learner
 from nacre.learners.net_actor_critic.stopping import Plateau
 from nacre.policies.tabular import TabularPolicy
 from nacre.training.backup import CriticConfig
@@ -32,16 +34,19 @@ from tests.support.rooms import (
     make_rooms_log,
 )
 
+# Tables for critics and policy, and few short epochs.
 SETTINGS = LearnerConfig(
     critics=CriticConfig(
-        hidden=(), scale_returns=True, learning_rate=0.03, polyak=0.8, backup="mean", batch_size=64
+        hidden=(), scale_returns=True, learning_rate=0.01, polyak=0.98, backup="mean"
     ),
-    actor=ActorConfig(states="log", combine="mean", learning_rate=0.05),
+    actor=ActorConfig(states="log", discounted_states=True, combine="mean", learning_rate=0.03),
+    occupancy=OccupancyConfig(hidden=(), learning_rate=0.02, polyak=0.9, largest_ratio=100.0),
     stopping=None,
     epochs=3,
+    ramp_epochs=0,
     steps_per_epoch=100,
     prefit_steps=100,
-    n_cost_states=16,
+    n_cost_states=256,
 )
 QUICK = NetActorCritic(0.02, noise=1.0, settings=SETTINGS)
 
@@ -64,8 +69,8 @@ def find_one() -> Candidate:
 def read_table(candidate: Candidate) -> Table:
     assert isinstance(candidate.policy, TabularPolicy)
     table: Table = np.asarray(candidate.policy.table, np.float64)
-    whole: Table = table / table.sum(axis=1, keepdims=True)
-    return whole
+    normalised: Table = table / table.sum(axis=1, keepdims=True)
+    return normalised
 
 
 def find_mass(candidate: Candidate) -> float:
@@ -117,9 +122,8 @@ def test_a_larger_weight_stays_nearer() -> None:
 
 
 def break_down(monkeypatch: pytest.MonkeyPatch, **changes: Any) -> None:
-    real = run.learn
     monkeypatch.setattr(
-        module, "learn", lambda *a, **k: dataclasses.replace(real(*a, **k), **changes)
+        module, "learn", lambda *a, **k: dataclasses.replace(run_learner(*a, **k), **changes)
     )
 
 
@@ -136,7 +140,11 @@ def test_an_interruption_is_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_every_epoch_is_told() -> None:
     heard: list[ProgressEvent] = []
-    QUICK.learn(jax.random.key(100), pose(), lambda event: heard.append(event))
+
+    def listen(event: ProgressEvent) -> None:
+        heard.append(event)
+
+    QUICK.learn(jax.random.key(100), pose(), listen)
     epochs = [tick.epoch for tick in heard if tick.epoch >= 0]
     assert epochs[-1] == SETTINGS.epochs - 1
     assert epochs == sorted(epochs)
