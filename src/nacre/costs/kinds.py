@@ -30,8 +30,7 @@ def TransportCost(  # noqa: N802 - reads as the class it configures
     link: Link = "identity",
 ) -> SwitchingCost:
     """The transport switching cost of the paper's main text, with any number of groups."""
-    if groups is None:
-        raise InputError("a transport cost needs groups of actions, e.g. nacre.groups.sign(0)")
+    groups = _need(groups)
     prices, errors = read_weights(learning_weight, transaction_weight)
     return SwitchingCost(
         Transport(groups),
@@ -57,8 +56,7 @@ def GeneralTransportCost(  # noqa: N802
     link: Link = "identity",
 ) -> SwitchingCost:
     """The transport cost of the paper's appendix, with ground costs between actions."""
-    if groups is None:
-        raise InputError("a transport cost needs groups of actions, e.g. nacre.groups.sign(0)")
+    groups = _need(groups)
     learning_ground = freeze_ground("learning_ground", learning_ground)
     transaction_ground = freeze_ground("transaction_ground", transaction_ground)
     prices, errors = read_weights(learning_weight, transaction_weight)
@@ -70,6 +68,12 @@ def GeneralTransportCost(  # noqa: N802
         link,
         weight_errors=errors,
     )
+
+
+def _need(groups: ActionGroups | None) -> ActionGroups:
+    if groups is None:
+        raise InputError("a transport cost needs groups of actions, e.g. nacre.groups.sign(0)")
+    return groups
 
 
 def LocalCost(weight: float = 1.0) -> SwitchingCost:  # noqa: N802

@@ -14,7 +14,6 @@ trajectory, too, counts once. How often it was seen says something about the sta
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -111,7 +110,7 @@ def find_duplicates(log: Log) -> Duplicates:
 def _hash_episodes(log: Log) -> tuple[Hashes, Hashes]:
     """(E,) hashes of all rows of each episode, and of its actions, rewards and ends only."""
     whole, alike = np.zeros(log.n_episodes, np.uint64), np.zeros(log.n_episodes, np.uint64)
-    for episodes, rows, offsets in iterate_episodes(log):
+    for episodes, rows, offsets in log.episode_blocks(BLOCK_ROWS):
         time = np.arange(offsets[-1]) - np.repeat(offsets[:-1], np.diff(offsets))
         place = mix(time.astype(np.uint64) + np.uint64(7))
         done = mix(
@@ -129,7 +128,7 @@ def _hash_episodes(log: Log) -> tuple[Hashes, Hashes]:
 def _hash_rows(log: Log) -> Hashes:
     """(4, N) hashes of the state, of state and action, of the reward, of successor and end."""
     parts = np.zeros((4, len(log)), np.uint64)
-    for _, rows, _ in iterate_episodes(log):
+    for _, rows, _ in log.episode_blocks(BLOCK_ROWS):
         state = hash_values(np.asarray(log.observations[rows]), 1)
         action = hash_values(np.asarray(log.actions[rows]), 2)
         ended = log.terminated[rows]
@@ -138,18 +137,6 @@ def _hash_rows(log: Log) -> Hashes:
         follows = np.where(ended, np.uint64(0), follows) + hash_values(ended, 4)
         parts[:, rows] = state, mix(state + action), hash_values(log.rewards[rows], 3), mix(follows)
     return parts
-
-
-def iterate_episodes(log: Log) -> Iterator[tuple[slice, slice, Integers]]:
-    """Some whole episodes at a time: their numbers, their rows, and offsets from the first row."""
-    first = 0
-    while first < log.n_episodes:
-        begin = int(log.offsets[first])
-        stop = int(np.searchsorted(log.offsets, begin + BLOCK_ROWS, side="right")) - 1
-        stop = max(stop, first + 1)
-        offsets = np.asarray(log.offsets[first : stop + 1] - begin)
-        yield slice(first, stop), slice(begin, int(log.offsets[stop])), offsets
-        first = stop
 
 
 def mix(values: NDArray[Any]) -> Hashes:

@@ -24,18 +24,8 @@ LEAST_EFFECTIVE = 10.0
 
 def default_critics() -> EvaluationConfig:
     """Small critics, fitted shortly: what they get wrong is corrected by the weighted episodes."""
-    critics = CriticConfig(
-        n_critics=3,
-        hidden=(64, 64),
-        layer_norm=True,
-        scale_observations=True,
-        scale_returns=True,
-        learning_rate=1e-3,
-        polyak=0.95,
-        backup="own",
-    )
     return EvaluationConfig(
-        critics=critics,
+        critics=CriticConfig.normalised(3, hidden=(64, 64), polyak=0.95, backup="own"),
         epochs=4,
         steps_per_epoch=500,
         prefit_steps=500,

@@ -39,18 +39,8 @@ LEAST_SPREAD = 1e-3
 
 def default_evaluation() -> EvaluationConfig:
     """Eight members, each on its own resample of the episodes, from the log's returns on."""
-    critics = CriticConfig(
-        n_critics=8,
-        hidden=(64, 64),
-        layer_norm=True,
-        scale_observations=True,
-        scale_returns=True,
-        learning_rate=1e-3,
-        polyak=0.95,
-        backup="own",
-    )
     return EvaluationConfig(
-        critics=critics,
+        critics=CriticConfig.normalised(8, hidden=(64, 64), polyak=0.95, backup="own"),
         epochs=40,
         steps_per_epoch=400,
         prefit_steps=1000,

@@ -20,7 +20,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from nacre.diagnostics.overlap import measure_value_range
 from nacre.errors import InputError
-from nacre.estimators.base import Estimate, Problem, Report, abstain
+from nacre.estimators.base import Basis, Estimate, Problem, Report, abstain
 from nacre.estimators.dynamics import Dynamics, DynamicsConfig, fit_dynamics
 from nacre.logs import Log
 from nacre.policies.blackbox import BlackBox
@@ -68,6 +68,9 @@ class Model:
     largest_level_error: float = 0.05
     largest_spread: float = 0.05
     floor: float = 0.005
+    name: str = "model"
+    extrapolates: bool = True  # beyond the log it says what its networks happen to say
+    basis: Basis = "model"
 
     def __post_init__(self) -> None:
         problems = [
@@ -79,16 +82,6 @@ class Model:
             problems.append(f"n_rollouts = {self.n_rollouts}: give at least 2")
         if problems:
             raise InputError(problems)
-
-    @property
-    def name(self) -> str:
-        """What it is called in records and on the page."""
-        return "model"
-
-    @property
-    def extrapolates(self) -> bool:
-        """Beyond the log it says what its networks happen to say."""
-        return True
 
     def applies(self, problem: Problem) -> str:
         """Why it has nothing to say about such a log at all, or nothing."""
@@ -133,7 +126,7 @@ class Model:
         """The gain of one candidate, rolled out beside the old policy."""
         if isinstance(candidate, BlackBox):
             return abstain(
-                self.name, "model", "the candidate can only be asked at known states; record it"
+                self.name, self.basis, "the candidate can only be asked at known states; record it"
             )
         starts = self._draw_starts(jax.random.fold_in(key, 1), problem.start)
         n_steps = _count_steps(problem.discount)
@@ -175,12 +168,12 @@ class Model:
         }
         reason = self._find_objection(prepared, spread, bool(np.all(np.isfinite(differences))))
         if reason:
-            return abstain(self.name, "model", reason, diagnostics)
+            return abstain(self.name, self.basis, reason, diagnostics)
         return Estimate(
             self.name,
             centre,
             math.hypot(spread, chance, self.floor * span),
-            "model",
+            self.basis,
             reason=f"{len(gains)} fitted models, {self.n_rollouts} pairs of rollouts in each",
             degrees=float(len(gains) - 1),
             diagnostics=diagnostics,

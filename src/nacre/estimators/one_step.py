@@ -43,7 +43,6 @@ from nacre.policies.policy import Policy
 Floats = NDArray[np.float64]
 Propensities = Literal["known", "logged", "estimated"]
 
-BASIS: Basis = "data"
 ROUNDING = 1e-6
 """Share of the reward's size below which nothing is known: policies are asked in float32."""
 MISFIT = 5.0
@@ -102,6 +101,9 @@ class OneStep:
     least_effective: float = 30.0
     most_outside: float = 0.5
     unseen_events: float = 0.5
+    name: str = "one_step"
+    extrapolates: bool = False  # it bounds what lies outside of the log itself
+    basis: Basis = "data"
 
     def __post_init__(self) -> None:
         problems = []
@@ -120,16 +122,6 @@ class OneStep:
                 problems.append(f"{name} {getattr(self, name)}: give a share between 0 and 1")
         if problems:
             raise InputError(problems)
-
-    @property
-    def name(self) -> str:
-        """What it is called in records and on the page."""
-        return "one_step"
-
-    @property
-    def extrapolates(self) -> bool:
-        """It bounds what lies outside of the log itself."""
-        return False
 
     def applies(self, problem: Problem) -> str:
         """Why it has nothing to say about such a log at all, or nothing."""
@@ -183,11 +175,11 @@ class OneStep:
         new = read_answers(prepared.draw_key, problem.log, candidate)
         size = _reward_size(problem)
         if is_same_point(prepared.old, new):
-            return Estimate(self.name, 0.0, ROUNDING * size, BASIS, reason="same actions")
+            return Estimate(self.name, 0.0, ROUNDING * size, self.basis, reason="same actions")
         ratios = compare(prepared.old, new)
         if ratios is None:
             side = "old policy" if prepared.old.taken is None else "candidate"
-            return abstain(self.name, BASIS, f"the {side} is deterministic: it has no weights")
+            return abstain(self.name, self.basis, f"the {side} is deterministic: it has no weights")
         scores = self._score(problem, prepared, new, ratios)
         report(1.0)
         return self._summarise(problem, prepared, ratios, scores)
@@ -292,12 +284,12 @@ class OneStep:
             diagnostics["clipping_limit"] = scores.limit
         problem_found = self._find_problem(diagnostics, misfit_error)
         if problem_found:
-            return abstain(self.name, BASIS, problem_found, diagnostics)
+            return abstain(self.name, self.basis, problem_found, diagnostics)
         return Estimate(
             self.name,
             float(np.mean(scores.values)),
             max(error, ROUNDING * _reward_size(problem)),
-            BASIS,
+            self.basis,
             overlap_penalty=penalty,
             reason=f"{effective:,.0f} effective episodes of {n:,}",
             degrees=degrees,

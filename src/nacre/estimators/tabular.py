@@ -11,7 +11,7 @@ from jaxtyping import PRNGKeyArray
 from numpy.typing import NDArray
 
 from nacre.errors import InputError
-from nacre.estimators.base import Estimate, Problem, Report, abstain
+from nacre.estimators.base import Basis, Estimate, Problem, Report, abstain
 from nacre.estimators.tabular_outside import (
     Observed,
     Outside,
@@ -64,22 +64,15 @@ class Tabular:
     """
 
     replicates: int = 200
+    name: str = "tabular"
+    extrapolates: bool = False  # it bounds what lies outside of the log itself
+    basis: Basis = "data"
 
     def __post_init__(self) -> None:
         if self.replicates < 100:
             raise InputError(
                 f"replicates: {self.replicates} is too few for a standard error, give at least 100"
             )
-
-    @property
-    def name(self) -> str:
-        """What it is called in records and on the page."""
-        return "tabular"
-
-    @property
-    def extrapolates(self) -> bool:
-        """It bounds what lies outside of the log itself."""
-        return False
 
     def applies(self, problem: Problem) -> str:
         """Why it has nothing to say about such a log at all, or nothing."""
@@ -136,7 +129,7 @@ class Tabular:
         }
         why = _find_silence(observed, view, problem.log.n_episodes)
         if why:
-            return abstain(self.name, "data", why, diagnostics)
+            return abstain(self.name, self.basis, why, diagnostics)
         low, high = (float(counts.start @ chain.values()) - old for chain in (view.low, view.high))
         spread = view.middle.replicate(prepared.weights) - prepared.replicates
         report(0.9)
@@ -147,7 +140,7 @@ class Tabular:
             self.name,
             gain=(low + high) / 2,
             standard_error=float(np.sqrt(np.var(spread, ddof=1) + extra + floor**2)),
-            basis="data",
+            basis=self.basis,
             overlap_penalty=max(0.0, (high - low) / 2) + elsewhere,
             reason=f"{view.unseen_excess:.1%} of the candidate's steps are pairs never taken",
             degrees=degrees,

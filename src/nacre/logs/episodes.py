@@ -163,7 +163,7 @@ class Log(Content):
         """Return (E,) discounted returns, Σ_t discount^t r_t of each episode."""
         _check_discount(discount)
         returns = np.empty(self.n_episodes)
-        for episodes, rows, offsets in self._episode_blocks():
+        for episodes, rows, offsets in self.episode_blocks(BLOCK_ROWS):
             time = np.arange(offsets[-1]) - np.repeat(offsets[:-1], np.diff(offsets))
             weighted = self.rewards[rows] * np.power(np.float64(discount), time)
             returns[episodes] = np.add.reduceat(weighted, offsets[:-1])
@@ -177,7 +177,7 @@ class Log(Content):
         """
         _check_discount(discount)
         whole = np.empty(len(self))
-        for _, rows, offsets in self._episode_blocks():
+        for _, rows, offsets in self.episode_blocks(BLOCK_ROWS):
             total = self.rewards[rows].astype(np.float64)
             left = np.repeat(offsets[1:], np.diff(offsets)) - np.arange(offsets[-1])
             longest, factor, shift = int(np.diff(offsets).max()), float(discount), 1
@@ -288,12 +288,15 @@ class Log(Content):
         ]
         return "\n".join([*lines, *([f"  columns      {further}"] if further else [])])
 
-    def _episode_blocks(self) -> Iterator[tuple[slice, slice, NDArray[np.int64]]]:
-        """Yield some episodes at a time, their rows, and their offsets from the first of these."""
+    def episode_blocks(self, n_rows: int) -> Iterator[tuple[slice, slice, NDArray[np.int64]]]:
+        """Yield some whole episodes at a time, of about so many rows.
+
+        Their numbers, their rows, and their offsets from the first of these rows.
+        """
         first = 0
         while first < self.n_episodes:
             begin = int(self.offsets[first])
-            stop = int(np.searchsorted(self.offsets, begin + BLOCK_ROWS, side="right")) - 1
+            stop = int(np.searchsorted(self.offsets, begin + n_rows, side="right")) - 1
             stop = max(stop, first + 1)
             offsets = np.asarray(self.offsets[first : stop + 1] - begin)
             yield slice(first, stop), slice(begin, int(self.offsets[stop])), offsets

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nacre.errors import InputError
+from nacre.simulators.frozen import freeze_arrays
 from nacre.simulators.sampling import run_episodes
 
 if TYPE_CHECKING:
@@ -61,10 +62,7 @@ class FiniteWorld:
         if np.ndim(self.termination) == 0:
             everywhere = np.full(np.shape(self.reward), self.termination)
             object.__setattr__(self, "termination", everywhere)
-        for name in ("transition", "reward", "start", "termination"):
-            array = np.array(getattr(self, name), dtype=np.float64)
-            array.flags.writeable = False
-            object.__setattr__(self, name, array)
+        freeze_arrays(self, ("transition", "reward", "start", "termination"))
         problems = _find_shape_problems(self) or _find_value_problems(self)
         if problems:
             raise InputError(problems)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import scipy.linalg
 
 from nacre.errors import InputError
+from nacre.simulators.frozen import freeze_arrays
 
 if TYPE_CHECKING:
     from nacre.logs import Log
@@ -96,10 +97,7 @@ class LinearWorld:
 
     def __post_init__(self) -> None:
         """Copies the arrays to read-only float64 and refuses what has no closed form."""
-        for name in _SHAPES:
-            array = np.array(getattr(self, name), dtype=np.float64)
-            array.flags.writeable = False
-            object.__setattr__(self, name, array)
+        freeze_arrays(self, _SHAPES)
         problems = _find_shape_problems(self) or _find_value_problems(self)
         if problems:
             raise InputError(problems)

@@ -13,6 +13,7 @@ from jaxtyping import Array
 from numpy.typing import NDArray
 
 from nacre.errors import InputError
+from nacre.logs.episodes import ROW_ARRAYS
 from nacre.policies.policy import Policy, Signature
 from nacre.simulators.registry import Simulator
 
@@ -84,7 +85,7 @@ def run_steps(
     seeds = _episode_seeds(seed)
     observations = np.stack([one.reset(next(seeds), nominal=nominal) for one in simulators])
     ages = np.zeros(n, np.int64)
-    kept: dict[str, list[NDArray[Any]]] = {name: [] for name in _COLUMNS}
+    kept: dict[str, list[NDArray[Any]]] = {name: [] for name in ROW_ARRAYS}
     for step in range(n_steps):
         actions = choose(observations, step)
         outcomes = [one.step(action) for one, action in zip(simulators, actions, strict=True)]
@@ -100,7 +101,7 @@ def run_steps(
             terminated,
             truncated,
         )
-        for name, values in zip(_COLUMNS, row, strict=True):
+        for name, values in zip(ROW_ARRAYS, row, strict=True):
             kept[name].append(values)
         observations = next_observations.copy()
         if step < n_steps - 1:
@@ -140,16 +141,6 @@ def run_episodes(
         if not running.any():
             break
     return returns
-
-
-_COLUMNS = (
-    "observations",
-    "actions",
-    "rewards",
-    "next_observations",
-    "terminated",
-    "truncated",
-)
 
 
 def _episode_seeds(seed: int) -> Any:

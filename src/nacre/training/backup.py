@@ -84,6 +84,22 @@ class CriticConfig:
         if problems:
             raise InputError(problems)
 
+    @classmethod
+    def normalised(
+        cls, n_critics: int, *, hidden: tuple[int, ...], polyak: float, backup: Backup = "min"
+    ) -> CriticConfig:
+        """Critics that scale all they see and say, and can therefore take large steps."""
+        return cls(
+            n_critics=n_critics,
+            hidden=hidden,
+            layer_norm=True,
+            scale_observations=True,
+            scale_returns=True,
+            learning_rate=1e-3,
+            polyak=polyak,
+            backup=backup,
+        )
+
     def alike(self, other: CriticConfig) -> bool:
         """Whether critics of the other configuration can be gone on with in this one."""
         built = ("n_critics", "hidden", "layer_norm", "scale_observations", "scale_returns")

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from nacre.costs import TransportCost, groups
 from nacre.experiments.calibration import robots
+from nacre.experiments.calibration.run import Plan
 
 
-def test_every_case_has_a_row_of_its_kind() -> None:
-    cases = robots.list_cases((100, 101))
+def test_every_case_has_a_row_of_its_kind(tmp_path: Path) -> None:
+    cases = Plan("robots", (100, 101), tmp_path).list_cases()
     assert len(cases) == 2 * len(robots.WORLDS) * len(robots.KINDS)
     for case in cases:
         row = robots.find_case_row(case)

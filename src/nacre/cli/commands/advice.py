@@ -8,10 +8,12 @@ from typing import Annotated, Any
 import typer
 
 from nacre.cli.commands.options import (
+    AdviceFolder,
     AsJson,
     CacheDir,
     Columns,
     ConfigFile,
+    CostFile,
     Discount,
     Quiet,
     Seed,
@@ -41,7 +43,7 @@ Examples:
 @app.command(short_help="Should the old policy be replaced?", epilog=ADVISE_EXAMPLES)
 def advise(
     log: Annotated[str, typer.Option("--log", help="Log of the old policy.")],
-    cost_file: Annotated[Path, typer.Option("--cost", help="What switching costs, cost.toml.")],
+    cost_file: CostFile,
     policy: Annotated[
         str,
         typer.Option(
@@ -57,9 +59,7 @@ def advise(
             "--frontier", help="Also learn as if the switch cost this many times as much."
         ),
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", help="Folder for the page, the record and the policy.")
-    ] = None,
+    out: AdviceFolder = None,
     confidence: Annotated[
         float, typer.Option("--confidence", help="Confidence that a verdict needs.")
     ] = 0.95,
@@ -156,9 +156,7 @@ def advise(
 
 @app.command(short_help="Advice on the bundled traffic log.", epilog=DEMO_EXAMPLES)
 def demo(
-    out: Annotated[
-        Path | None, typer.Option("--out", help="Folder for the page, the record and the policy.")
-    ] = None,
+    out: AdviceFolder = None,
     config_file: ConfigFile = None,
     as_json: AsJson = False,
     seed: Seed = 0,

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from nacre.cli.commands.options import AsJson, ConfigFile, Quiet
+from nacre.cli.commands.options import AsJson, ConfigFile, Processes, Quiet
 
 app = typer.Typer()
 
@@ -43,7 +43,7 @@ def calibrate(
         bool,
         typer.Option("--baselines/--no-baselines", help="Run plain ways to decide beside it."),
     ] = True,
-    processes: Annotated[int, typer.Option("--processes", min=1, help="Processes to use.")] = 1,
+    processes: Processes = 1,
     out: Annotated[
         Path, typer.Option("--out", help="Folder of the records, or a file that ends in .jsonl.")
     ] = Path("results/calibration"),

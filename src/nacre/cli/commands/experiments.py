@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from nacre.cli.commands.options import AsJson, Quiet, SettingsFile
+from nacre.cli.commands.options import AsJson, Processes, Quiet, SettingsFile
 
 app = typer.Typer()
 
@@ -45,7 +45,7 @@ def reproduce(
     steps: Annotated[
         int | None, typer.Option("--steps", help="Transitions of a log; else the paper's number.")
     ] = None,
-    processes: Annotated[int, typer.Option("--processes", min=1, help="Processes to use.")] = 1,
+    processes: Processes = 1,
     out: Annotated[Path, typer.Option("--out", help="Folder of the records.")] = Path("results"),
     summary: Annotated[
         bool,

@@ -32,6 +32,11 @@ Columns = Annotated[
 CacheDir = Annotated[
     Path | None, typer.Option("--cache-dir", help="Where logs larger than memory are kept.")
 ]
+CostFile = Annotated[Path, typer.Option("--cost", help="What switching costs, cost.toml.")]
+AdviceFolder = Annotated[
+    Path | None, typer.Option("--out", help="Folder for the page, the record and the policy.")
+]
+Processes = Annotated[int, typer.Option("--processes", min=1, help="Processes to use.")]
 Discount = Annotated[float, typer.Option("--discount", help="γ.")]
 Start = Annotated[
     str | None,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from nacre.cli.commands.options import AsJson, CacheDir, Columns, ConfigFile, Quiet, Seed
+from nacre.cli.commands.options import AsJson, CacheDir, Columns, ConfigFile, CostFile, Quiet, Seed
 from nacre.errors import InputError
 
 app = typer.Typer()
@@ -101,7 +101,7 @@ def cost(
     log: Annotated[Path, typer.Option("--log", help="Log of the old policy.")],
     policy: Annotated[Path, typer.Option("--policy", help="Policy in force, .safetensors.")],
     new_policy: Annotated[Path, typer.Option("--new-policy", help="Policy proposed.")],
-    cost_file: Annotated[Path, typer.Option("--cost", help="What switching costs, cost.toml.")],
+    cost_file: CostFile,
     config_file: ConfigFile = None,
     as_json: AsJson = False,
     seed: Seed = 0,

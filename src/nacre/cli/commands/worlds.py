@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from nacre.cli.commands.options import AsJson, ConfigFile, Discount, Quiet, Seed
+from nacre.cli.commands.options import AsJson, ConfigFile, Discount, Processes, Quiet, Seed
 from nacre.errors import InputError
 
 app = typer.Typer()
@@ -50,7 +50,6 @@ WorldName = Annotated[
     ),
 ]
 PolicyFile = Annotated[Path, typer.Option("--policy", help="The policy that acts.")]
-Processes = Annotated[int, typer.Option("--processes", min=1, help="Processes to use.")]
 
 
 @app.command(short_help="Let a policy act in a simulator, keep the log.", epilog=COLLECT_EXAMPLES)

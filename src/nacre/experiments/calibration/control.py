@@ -69,18 +69,6 @@ ABSURD = "opposite"
 MANY = 5
 
 
-def list_cases(
-    seeds: tuple[int, ...], worlds: tuple[str, ...] = (), kinds: tuple[str, ...] = ()
-) -> list[Case]:
-    """Every world with every kind of old policy, for each seed."""
-    return [
-        Case(SUITE, world, kind, seed)
-        for seed in seeds
-        for world in (worlds or tuple(WORLDS))
-        for kind in (kinds or tuple(KINDS))
-    ]
-
-
 def make_world(case: Case) -> VectorWorld:
     """The world of a case; the same for all kinds of old policies of a seed."""
     return WORLDS[case.world](dataclasses.replace(case, kind="any").generator("world"))

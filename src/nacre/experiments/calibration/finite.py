@@ -15,7 +15,7 @@ from nacre.estimators import exact
 from nacre.experiments.calibration import chains, choices, grids
 from nacre.experiments.calibration.case import Case, Problem, Truth, draw_price, draw_rows
 from nacre.experiments.calibration.offers import offer_tables
-from nacre.experiments.calibration.tables import KINDS, find_best, find_range, make_old_table
+from nacre.experiments.calibration.tables import find_best, find_range, make_old_table
 from nacre.learners.base import Candidate
 from nacre.policies.policy import Policy
 from nacre.policies.tabular import TabularPolicy
@@ -45,18 +45,6 @@ WORLDS: dict[str, Callable[[np.random.Generator], FiniteWorld]] = {
     "random": choices.random_worlds,
 }
 """Families of worlds; each draws its parameters."""
-
-
-def list_cases(
-    seeds: tuple[int, ...], worlds: tuple[str, ...] = (), kinds: tuple[str, ...] = ()
-) -> list[Case]:
-    """Every family with every kind of old policy, for each seed."""
-    return [
-        Case(SUITE, world, kind, seed)
-        for seed in seeds
-        for world in (worlds or tuple(WORLDS))
-        for kind in (kinds or KINDS)
-    ]
 
 
 def make_world(case: Case) -> FiniteWorld:

@@ -39,18 +39,6 @@ PRICE_FACTORS = (1.0, 0.0, 4.0)
 """Times the published weights; by the seed."""
 
 
-def list_cases(
-    seeds: tuple[int, ...], worlds: tuple[str, ...] = (), kinds: tuple[str, ...] = ()
-) -> list[Case]:
-    """Every world with both kinds of old policies, for each seed."""
-    return [
-        Case(SUITE, world, kind, seed)
-        for seed in seeds
-        for world in (worlds or tuple(WORLDS))
-        for kind in (kinds or tuple(KINDS))
-    ]
-
-
 def find_case_row(case: Case) -> Row:
     """The row of the paper's tables that a case is like."""
     table, beginning = WORLDS[case.world]

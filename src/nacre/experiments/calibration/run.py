@@ -60,12 +60,7 @@ class Plan:
     def __post_init__(self) -> None:
         if self.suite not in SUITES:
             raise InputError(f"no suite is called {self.suite!r}: give one of {', '.join(SUITES)}")
-        names: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-            "finite": (tuple(finite.WORLDS), KINDS),
-            "control": (tuple(control.WORLDS), tuple(control.KINDS)),
-            "robots": (tuple(robots.WORLDS), tuple(robots.KINDS)),
-        }
-        known = names[self.suite]
+        known = list_names(self.suite)
         for what, given, allowed in (
             ("world", self.worlds, known[0]),
             ("kind of old policy", self.kinds, known[1]),
@@ -84,9 +79,22 @@ class Plan:
 
     def list_cases(self) -> list[Case]:
         """All cases, done or not."""
-        module: Any = {"finite": finite, "control": control, "robots": robots}[self.suite]
-        cases: list[Case] = module.list_cases(self.seeds, self.worlds, self.kinds)
-        return cases
+        worlds, kinds = list_names(self.suite)
+        return [
+            Case(self.suite, world, kind, seed)
+            for seed in self.seeds
+            for world in (self.worlds or worlds)
+            for kind in (self.kinds or kinds)
+        ]
+
+
+def list_names(suite: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The worlds of a suite and its kinds of old policies."""
+    return {
+        "finite": (tuple(finite.WORLDS), KINDS),
+        "control": (tuple(control.WORLDS), tuple(control.KINDS)),
+        "robots": (tuple(robots.WORLDS), tuple(robots.KINDS)),
+    }[suite]
 
 
 @dataclass(frozen=True)

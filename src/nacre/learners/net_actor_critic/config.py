@@ -189,6 +189,32 @@ class PaperSettings:
     seeds: tuple[int, ...] = tuple(range(4, 14))
 
 
+def _paper_learner(
+    critics: CriticConfig,
+    actor: ActorConfig,
+    evaluation: EvaluationConfig,
+    stopping: StoppingRule,
+    *,
+    epochs: int,
+    steps_per_epoch: int,
+) -> LearnerConfig:
+    """What the paper's learners have in common: net critics that go on from the old policy's."""
+    return LearnerConfig(
+        discount=0.99,
+        critics=critics,
+        actor=actor,
+        evaluation=evaluation,
+        stopping=stopping,
+        epochs=epochs,
+        steps_per_epoch=steps_per_epoch,
+        n_cost_states=10,
+        n_cost_states_evaluation=10_000,
+        warm_critics=True,
+        form="net",
+        reevaluate=False,
+    )
+
+
 def paper(world: str) -> PaperSettings:
     """The paper's settings for "Ant-v4", "HalfCheetah-v4", "Hopper-v4" or "sumo"."""
     if world == "sumo":
@@ -200,8 +226,7 @@ def paper(world: str) -> PaperSettings:
     critics = CriticConfig(
         n_critics=2, learning_rate=3e-4, max_gradient_norm=1.0, batch_size=256, backup="min"
     )
-    learner = LearnerConfig(
-        discount=0.99,
+    learner = _paper_learner(
         critics=critics,
         actor=ActorConfig(
             states="start",
@@ -218,11 +243,6 @@ def paper(world: str) -> PaperSettings:
         ),
         epochs=100,
         steps_per_epoch=1000,
-        n_cost_states=10,
-        n_cost_states_evaluation=10_000,
-        warm_critics=True,
-        form="net",
-        reevaluate=False,
     )
     return PaperSettings(
         world=world,
@@ -248,19 +268,13 @@ def _paper_traffic() -> PaperSettings:
         n_critics=2, learning_rate=3e-4, max_gradient_norm=None, batch_size=256, backup="min"
     )
     pairs = ((0.5, 0.01), (5.0, 0.1), (10.0, 1.0))
-    learner = LearnerConfig(
-        discount=0.99,
+    learner = _paper_learner(
         critics=critics,
         actor=ActorConfig(states="start", max_gradient_norm=None, learning_rate=3e-4),
         evaluation=EvaluationConfig(critics, epochs=50, steps_per_epoch=400, combine="min"),
         stopping=StoppingRule(least_epochs=20, growth_rate=0.5, upper_bound=5.0, lower_bound=5.0),
         epochs=150,
         steps_per_epoch=400,
-        n_cost_states=10,
-        n_cost_states_evaluation=10_000,
-        warm_critics=True,
-        form="net",
-        reevaluate=False,
     )
     return PaperSettings(
         world="sumo",
@@ -280,16 +294,7 @@ def default() -> LearnerConfig:
     settings do not reach at all. The final policy is evaluated by fresh critics that never saw its
     training, each with its own target network, fitted first to the log's returns.
     """
-    critics = CriticConfig(
-        n_critics=5,
-        hidden=(128, 128),
-        layer_norm=True,
-        scale_observations=True,
-        scale_returns=True,
-        learning_rate=1e-3,
-        max_gradient_norm=None,
-        polyak=0.98,
-    )
+    critics = CriticConfig.normalised(5, hidden=(128, 128), polyak=0.98)
     judges = dataclasses.replace(critics, backup="own")
     return LearnerConfig(
         critics=critics,
