@@ -84,8 +84,28 @@ def table(rows: list[tuple[str, ...]], header: tuple[str, ...]) -> str:
 
 def write_page() -> None:
     """docs/bench.md from the recorded figures."""
+    sections = (
+        describe_speed(),
+        describe_sampling(),
+        describe_memory(),
+        describe_reading(),
+        describe_mapped(),
+        describe_collecting(),
+        describe_costs(),
+    )
+    one = load("threads-1")
+    introduction = f"""# Benchmarks
+
+Written by `scripts/record_benchmarks.py` from `results/bench/`; run it to measure another machine.
+Figures of one machine ({one["machine"]["processor"]}, jax {one["versions"]["jax"]}) that other work
+shared while they were taken: ratios within one run say more than rates.
+"""
+    PAGE.write_text("\n".join((introduction, *sections)))
+
+
+def describe_speed() -> str:
+    """Updates and matrix products a second, with one thread and two."""
     one, two = load("threads-1"), load("threads-2")
-    sampling, memory = load("sampling")["figures"], load("memory")["figures"]
     speed = table(
         [
             (f"`{name}`", f"{one['figures'][name]:.3g}", f"{two['figures'][name]:.3g}")
@@ -100,6 +120,23 @@ def write_page() -> None:
             ("evaluation", "eval_updates_per_s"),
         )
     )
+    return f"""## Speed
+
+`{one["command"]}` and the same with two threads: the paper's settings on Hopper's shapes (11 → 3, 2
+critics, 256 × 256, batch 256, 1000 action samples, 10 cost states). Fractions are useful
+floating-point operations per second, counted as in [nac.md](nac.md), over the rate of a plain
+matrix product in the same process.
+
+{speed}
+
+Two threads against one: {gains}.
+"""
+
+
+def describe_sampling() -> str:
+    """Ordinary against quasi-random action samples."""
+    document = load("sampling")
+    sampling = document["figures"]
     samples = table(
         [
             (
@@ -111,11 +148,31 @@ def write_page() -> None:
         ],
         ("action samples", "variance of the gradient", "updates/s"),
     )
-    others = "\n\n".join(
-        f"`{load(name)['command']}`\n\n```json\n{json.dumps(load(name)['figures'], indent=2)}\n```"
-        for name in ("costs", "plans")
-    )
-    reading, mapped = load("reading")["figures"], load("mapped")["figures"]
+    return f"""## Action samples
+
+`{document["command"]}`: the actor's gradient at a fixed policy over {sampling["keys"]}
+keys, and learning with both kinds of samples in turns. Variance ratio
+{sampling["variance_ratio"]:.2f}, speed-up {sampling["speed_up"]:.2f}.
+
+{samples}
+"""
+
+
+def describe_memory() -> str:
+    """Peak memory of learning."""
+    document = load("memory")
+    memory = document["figures"]
+    return f"""## Memory
+
+`{document["command"]}`: learning on {memory["rows"]:,} rows of Ant's shape (27 → 8),
+{memory["log_mb"]:.0f} MB of arrays, peaks at {memory["peak_rss_mb"]:.0f} MB of resident memory.
+"""
+
+
+def describe_reading() -> str:
+    """Parquet by `read_log` against CSV by pandas."""
+    document = load("reading")
+    reading = document["figures"]
     read = table(
         [
             (what, f"{reading[f'parquet_{name}']:.3g}", f"{reading[f'csv_pandas_{name}']:.3g}")
@@ -127,6 +184,21 @@ def write_page() -> None:
         ],
         ("", "Parquet, `read_log`", "CSV, pandas"),
     )
+    return f"""## Reading logs
+
+`{document["command"]}`: {reading["rows"]:,} rows of Ant's shape from Parquet by `read_log`,
+all checks included, against pandas to NumPy from CSV without any, each in a process of its own:
+{reading["times_faster"]:.2f} times faster. The peak is {reading["parquet_peak_over_arrays"]:.2f}
+times the arrays.
+
+{read}
+"""
+
+
+def describe_mapped() -> str:
+    """Training from a log in files against one in memory."""
+    document = load("mapped")
+    mapped = document["figures"]
     trained = table(
         [
             (
@@ -145,76 +217,49 @@ def write_page() -> None:
         ],
         ("", "mapped", "in memory", "ratio"),
     )
-    collected = table(
-        [
-            (
-                world,
-                f"{found['steps_per_s']:,.0f}",
-                f"{found['speed_up']:.2f}" if "speed_up" in found else "–",
-            )
-            for world, found in load("collecting")["figures"].items()
-        ],
-        ("world", "steps/s of one process", "times one environment alone"),
-    )
-    PAGE.write_text(
-        f"""# Benchmarks
+    return f"""## Training from logs larger than memory
 
-Written by `scripts/record_benchmarks.py` from `results/bench/`; run it to measure another machine.
-Figures of one machine ({one["machine"]["processor"]}, jax {one["versions"]["jax"]}) that other work
-shared while they were taken: ratios within one run say more than rates.
-
-## Speed
-
-`{one["command"]}` and the same with two threads: the paper's settings on Hopper's shapes (11 → 3, 2
-critics, 256 × 256, batch 256, 1000 action samples, 10 cost states). Fractions are useful
-floating-point operations per second, counted as in [nac.md](nac.md), over the rate of a plain
-matrix product in the same process.
-
-{speed}
-
-Two threads against one: {gains}.
-
-## Action samples
-
-`{load("sampling")["command"]}`: the actor's gradient at a fixed policy over {sampling["keys"]}
-keys, and learning with both kinds of samples in turns. Variance ratio
-{sampling["variance_ratio"]:.2f}, speed-up {sampling["speed_up"]:.2f}.
-
-{samples}
-
-## Memory
-
-`{load("memory")["command"]}`: learning on {memory["rows"]:,} rows of Ant's shape (27 → 8),
-{memory["log_mb"]:.0f} MB of arrays, peaks at {memory["peak_rss_mb"]:.0f} MB of resident memory.
-
-## Reading logs
-
-`{load("reading")["command"]}`: {reading["rows"]:,} rows of Ant's shape from Parquet by `read_log`,
-all checks included, against pandas to NumPy from CSV without any, each in a process of its own:
-{reading["times_faster"]:.2f} times faster. The peak is {reading["parquet_peak_over_arrays"]:.2f}
-times the arrays.
-
-{read}
-
-## Training from logs larger than memory
-
-`{load("mapped")["command"]}`: learning and evaluation with the default settings on
+`{document["command"]}`: learning and evaluation with the default settings on
 {mapped["rows"]:,} rows of Ant's shape, {mapped["array_mb"] / 1000:.1f} GB, mapped from their files,
 against {mapped["rows_in_memory"]:,} rows in memory, in turns.
 
 {trained}
+"""
 
-## Collecting logs
 
-`{load("collecting")["command"]}`
+def describe_collecting() -> str:
+    """Steps a second of simulators."""
+    document = load("collecting")
+    collected = table(
+        [
+            (
+                world,
+                f"{speed['steps_per_s']:,.0f}",
+                f"{speed['speed_up']:.2f}" if "speed_up" in speed else "–",
+            )
+            for world, speed in document["figures"].items()
+        ],
+        ("world", "steps/s of one process", "times one environment alone"),
+    )
+    return f"""## Collecting logs
+
+`{document["command"]}`
 
 {collected}
+"""
 
-## Costs and plans
+
+def describe_costs() -> str:
+    """Costs and plans against other libraries, as they were printed."""
+    documents = [load(name) for name in ("costs", "plans")]
+    others = "\n\n".join(
+        f"`{document['command']}`\n\n```json\n{json.dumps(document['figures'], indent=2)}\n```"
+        for document in documents
+    )
+    return f"""## Costs and plans
 
 {others}
 """
-    )
 
 
 def main() -> None:

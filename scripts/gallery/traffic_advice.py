@@ -67,7 +67,8 @@ def _draw_gains(axes: Any, document: Mapping[str, Any]) -> None:
     candidates = document["candidates"]
     for place, candidate in enumerate(candidates):
         gain = candidate["net_gain"]
-        if None in gain.values():
+        if None in (gain["mean"], gain["low"], gain["high"]):
+            # Nothing is known of it: a line without an interval.
             continue
         colour = ORANGE if candidate["name"] == document["chosen"] else FAINT
         axes.plot([gain["low"], gain["high"]], [place, place], color=colour, lw=3)
@@ -92,8 +93,9 @@ def _draw_weights(axes: Any, document: Mapping[str, Any]) -> None:
     weights = np.linspace(0.0, 1.6 * max(weight, proven or 0.0), 50)
     saved = (weight - weights) * mass
     gain = document["net_gain"]
-    if None not in gain.values():
+    if None not in (gain["low"], gain["high"]):
         axes.fill_between(weights, gain["low"] + saved, gain["high"] + saved, color=BLUE, alpha=0.2)
+    if gain["mean"] is not None:
         axes.plot(weights, gain["mean"] + saved, color=BLUE)
     axes.axhline(0.0, color=INK, lw=0.8)
     axes.axvline(weight, color=ORANGE, lw=1.4, label=f"today's weight, {weight:g}")

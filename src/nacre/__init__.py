@@ -8,8 +8,12 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from nacre import estimators as estimators
     from nacre import examples as examples
+    from nacre import learners as learners
     from nacre.advice.config import AdviceConfig as AdviceConfig
+    from nacre.advice.evaluate import Valuation as Valuation
+    from nacre.advice.evaluate import evaluate as evaluate
     from nacre.advice.pipeline import advise as advise
     from nacre.advice.result import Advice as Advice
     from nacre.costs import GeneralTransportCost as GeneralTransportCost
@@ -31,6 +35,7 @@ if TYPE_CHECKING:
     from nacre.logs.convert import convert_log as convert_log
     from nacre.policies import Card as Card
     from nacre.policies import Controller as Controller
+    from nacre.policies import TabularPolicy as TabularPolicy
     from nacre.policies import read_policy as read_policy
     from nacre.policies import write_card as write_card
     from nacre.policies import write_policy as write_policy
@@ -38,79 +43,58 @@ if TYPE_CHECKING:
     from nacre.tracking import combine_reporters as combine_reporters
     from nacre.tracking import open_tracking as open_tracking
 
-# Imported on first use: `import nacre` and `nacre --help` must not wait for JAX and Arrow.
-_HOMES = {
-    "Advice": "nacre.advice.result",
-    "AdviceConfig": "nacre.advice.config",
-    "Candidate": "nacre.learners.base",
-    "Card": "nacre.policies",
-    "ColumnMap": "nacre.logs",
-    "Controller": "nacre.policies",
-    "GeneralTransportCost": "nacre.costs",
-    "GlobalCost": "nacre.costs",
-    "InputError": "nacre.errors",
-    "LocalCost": "nacre.costs",
-    "Log": "nacre.logs",
-    "SwitchingCost": "nacre.costs",
-    "TransportCost": "nacre.costs",
-    "advise": "nacre.advice.pipeline",
-    "combine_reporters": "nacre.tracking",
-    "convert_log": "nacre.logs.convert",
-    "log_from_arrays": "nacre.logs",
-    "log_from_table": "nacre.logs",
-    "open_tracking": "nacre.tracking",
-    "read_cost": "nacre.costs",
-    "read_log": "nacre.logs",
-    "read_policy": "nacre.policies",
-    "validate_log": "nacre.logs",
-    "write_log": "nacre.logs",
-    "write_card": "nacre.policies",
-    "write_policy": "nacre.policies",
-    "write_predictor": "nacre.policies",
+# The public names by their homes. Imported on first use: `import nacre` and `nacre --help` must not
+# wait for JAX and Arrow. A test keeps the imports above, which type checkers read, the same.
+PUBLIC = {
+    "nacre": ("estimators", "examples", "learners"),
+    "nacre.advice.config": ("AdviceConfig",),
+    "nacre.advice.evaluate": ("Valuation", "evaluate"),
+    "nacre.advice.pipeline": ("advise",),
+    "nacre.advice.result": ("Advice",),
+    "nacre.costs": (
+        "GeneralTransportCost",
+        "GlobalCost",
+        "LocalCost",
+        "SwitchingCost",
+        "TransportCost",
+        "groups",
+        "read_cost",
+    ),
+    "nacre.errors": ("InputError",),
+    "nacre.learners.base": ("Candidate",),
+    "nacre.logs": (
+        "ColumnMap",
+        "Log",
+        "log_from_arrays",
+        "log_from_table",
+        "read_log",
+        "validate_log",
+        "write_log",
+    ),
+    "nacre.logs.convert": ("convert_log",),
+    "nacre.policies": (
+        "Card",
+        "Controller",
+        "TabularPolicy",
+        "read_policy",
+        "write_card",
+        "write_policy",
+        "write_predictor",
+    ),
+    "nacre.tracking": ("combine_reporters", "open_tracking"),
 }
-_MODULES = {"examples": "nacre.examples", "groups": "nacre.costs.groups"}
+_HOMES = {name: home for home, names in PUBLIC.items() for name in names}
 
-__all__ = [
-    "Advice",
-    "AdviceConfig",
-    "Candidate",
-    "Card",
-    "ColumnMap",
-    "Controller",
-    "GeneralTransportCost",
-    "GlobalCost",
-    "InputError",
-    "LocalCost",
-    "Log",
-    "SwitchingCost",
-    "TransportCost",
-    "__version__",
-    "advise",
-    "combine_reporters",
-    "convert_log",
-    "examples",
-    "groups",
-    "log_from_arrays",
-    "log_from_table",
-    "open_tracking",
-    "read_cost",
-    "read_log",
-    "read_policy",
-    "validate_log",
-    "write_card",
-    "write_log",
-    "write_policy",
-    "write_predictor",
-]
+__all__ = ["__version__", *_HOMES]
 
 
 def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        found = import_module(_MODULES[name])
-    elif name in _HOMES:
-        found = getattr(import_module(_HOMES[name]), name)
-    else:
+    if name not in _HOMES:
         raise AttributeError(f"module 'nacre' has no attribute {name!r}")
+    home = _HOMES[name]
+    if home == __name__:
+        return import_module(f"{home}.{name}")
+    found = getattr(import_module(home), name)
     globals()[name] = found
     return found
 

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from nacre import examples
-from nacre.advice.config import suggest_config
-from nacre.advice.evaluate import Question, Valuation, value_policy
+from nacre.advice.evaluate import Valuation, evaluate
 from nacre.errors import InputError
+from nacre.estimators.fitted_q import default_evaluation
+from nacre.policies import TabularPolicy
 from nacre.training.fitted_evaluation import EvaluationConfig
 from nacre.training.progress import ProgressEvent
 from nacre.training.returns import value_from_returns
@@ -21,30 +22,37 @@ DISCOUNT = 0.9
 
 
 def few() -> EvaluationConfig:
-    """Judges with a few updates: their figures mean little, their way is the same."""
-    judges = suggest_config(examples.load().log, DISCOUNT).judges
-    critics = dataclasses.replace(judges.critics, hidden=(8,), n_critics=3, batch_size=16)
-    few = {"epochs": 1, "steps_per_epoch": 4, "prefit_steps": 4, "n_actions": 64}
-    return dataclasses.replace(judges, critics=critics, **few)
+    """Critics with a few updates: their figures mean little, their way is the same."""
+    config = default_evaluation()
+    critics = dataclasses.replace(config.critics, hidden=(8,), n_critics=3, batch_size=16)
+    return dataclasses.replace(
+        config, critics=critics, epochs=1, steps_per_epoch=4, prefit_steps=4, n_actions=64
+    )
 
 
 @functools.cache
 def compare() -> tuple[Valuation, list[ProgressEvent]]:
-    example, heard = examples.load(), []
-    question = Question(DISCOUNT, judges=few(), seed=2)
-    found = value_policy(
+    example = examples.load()
+    heard: list[ProgressEvent] = []
+
+    def listen(event: ProgressEvent) -> None:
+        heard.append(event)
+
+    found = evaluate(
         example.log,
         example.new_policy,
-        question,
         old_policy=example.old_policy,
-        reporter=heard.append,
+        discount=DISCOUNT,
+        config=few(),
+        seed=2,
+        progress=listen,
     )
     return found, heard
 
 
 def test_the_log_s_own_policy_is_worth_its_returns() -> None:
     example = examples.load()
-    found = value_policy(example.log, example.old_policy, Question(DISCOUNT, judges=few(), seed=2))
+    found = evaluate(example.log, example.old_policy, discount=DISCOUNT, config=few(), seed=2)
     expected = value_from_returns(example.log, DISCOUNT, seed=2)
     assert found.returns is not None
     assert found.value is found.returns
@@ -55,7 +63,7 @@ def test_the_log_s_own_policy_is_worth_its_returns() -> None:
     assert document["value"]["method"] == "returns of the log"
     assert document["on_policy"] is True
     assert document["old_value"] is document["difference"] is document["old_policy"] is None
-    # The same critics, batches and noise judge a policy whether it is asked for or compared with.
+    # The same critics, batches and noise whether a policy is asked for or compared with.
     (other, _) = compare()
     assert other.old is not None
     assert found.fitted.mean == pytest.approx(other.old.mean, abs=1e-6)
@@ -68,35 +76,61 @@ def test_another_policy_is_worth_what_critics_say_and_the_difference_is_paired()
     assert "not made by this policy" in found.notes[0]
     assert found.old is not None
     assert found.difference is not None
-    gap = found.fitted.mean - found.old.mean
-    assert found.difference.mean == pytest.approx(gap, abs=1e-5)
-    assert found.difference.low < found.difference.mean < found.difference.high
-    assert [event.stage for event in heard] == ["judging the policy", "judging the old policy"]
+    assert found.fitted.mean is not None
+    assert found.old.mean is not None
+    gap, paired = found.fitted.mean - found.old.mean, found.difference
+    assert paired.mean == pytest.approx(gap, abs=1e-5)
+    assert paired.low is not None
+    assert paired.high is not None
+    assert paired.low < gap < paired.high
+    stages = ["evaluating the policy", "evaluating the old policy"]
+    assert [event.stage for event in heard] == stages
     assert found.record["seed"] == 2
     assert found.record["policy"] != found.record["old_policy"]
 
 
 def test_another_start_has_no_returns() -> None:
     example = examples.load()
-    question = Question(DISCOUNT, start=np.array([1.0, 0.0]), judges=few())
-    found = value_policy(example.log, example.old_policy, question)
+    found = evaluate(example.log, example.old_policy, start=np.array([1.0, 0.0]), config=few())
     assert found.behaviour.on_policy
     assert found.returns is None
     assert "own starts" in found.notes[1]
 
 
+def test_files_are_taken_where_objects_are() -> None:
+    sources, example = examples.find_sources("cart"), examples.load()
+    by_file = evaluate(sources.log, sources.policy, discount=DISCOUNT, config=few(), seed=2)
+    by_object = evaluate(example.log, example.old_policy, discount=DISCOUNT, config=few(), seed=2)
+    assert by_file.value == by_object.value
+    assert by_file.fitted == by_object.fitted
+    assert by_file.record["log"] == by_object.record["log"]
+
+
 def test_critics_that_break_down_are_told_of() -> None:
-    judges = few()
-    wild = dataclasses.replace(judges.critics, learning_rate=1e30)
-    question = Question(DISCOUNT, judges=dataclasses.replace(judges, critics=wild))
+    config = few()
+    wild = dataclasses.replace(config.critics, learning_rate=1e30)
     example = examples.load()
-    found = value_policy(example.log, example.old_policy, question)
+    found = evaluate(
+        example.log, example.old_policy, config=dataclasses.replace(config, critics=wild)
+    )
     assert not found.healthy
     assert any("broke down" in note for note in found.notes)
 
 
 @pytest.mark.parametrize("change", [{"confidence": 1.0}, {"discount": 1.0}, {"discount": -0.1}])
 def test_impossible_questions_are_refused(change: dict[str, float]) -> None:
-    (name,) = change
+    (name,), example = change, examples.load()
+    asked = {"discount": 0.99, "confidence": 0.95} | change
     with pytest.raises(InputError, match=f"{name} = "):
-        Question(**change)
+        evaluate(
+            example.log,
+            example.old_policy,
+            discount=asked["discount"],
+            confidence=asked["confidence"],
+        )
+
+
+def test_a_policy_of_other_spaces_is_refused() -> None:
+    other = TabularPolicy.from_probabilities([[0.5, 0.5]])
+    with pytest.raises(InputError, match="the old policy"):
+        evaluate(examples.load().log, examples.load().new_policy, old_policy=other)

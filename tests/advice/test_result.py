@@ -2,173 +2,136 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
 from pathlib import Path
 from typing import Any
 
 import equinox as eqx
-import gymnasium
 import jax
 import jax.numpy as jnp
 import numpy as np
 import onnxruntime
 import pytest
-from nacre.diagnostics.action_support import Support
-from nacre.inference.gain import Gain
-from nacre.inference.verdict import Judgement
 
-from nacre.advice import result as module
-from nacre.advice.result import Advice, Assessment, Estimate, finite
-from nacre.costs import CostBreakdown, TransportCost, groups
-from nacre.diagnostics.on_policy import Behaviour
+from nacre.advice.config import AdviceConfig
+from nacre.advice.record import Interval, finite, read_decision
+from nacre.advice.setting import Setting
 from nacre.errors import InputError
-from nacre.inference.break_even import BreakEven
-from nacre.learners.scale_noise import Candidate
-from nacre.policies import TabularPolicy, fingerprint, read_policy
+from nacre.learners.base import Candidate
+from nacre.policies import fingerprint, read_policy
 from nacre.policies.network_policy import MLPPolicy
 from nacre.policies.policy import Policy, Signature
-
-OLD = TabularPolicy.from_probabilities([[0.5, 0.5], [0.5, 0.5]])
-NEW = TabularPolicy.from_probabilities([[0.1, 0.9], [0.8, 0.2]])
-STATES = np.array([0, 0, 1, 1])
-COST = TransportCost(2.0, 0.5, groups.indices([[0], [1]])).evaluate(OLD, NEW, STATES)
-GAIN = Gain(np.array([2.0, 3.0, 4.0]), COST.total)
-
-
-def assess(policy: Policy = NEW, **changed: Any) -> Assessment:
-    plain = Assessment(
-        Candidate("mine", policy, "by hand"),
-        Estimate(5.0, 4.0, 6.0, "fitted"),
-        GAIN,
-        COST,
-        Support(0.01, 0.02, 0.3),
-        BreakEven(5.0, 6.0, 2.0, 3.0),
-        trusted=True,
-        notes=("a note",),
-    )
-    return dataclasses.replace(plain, **changed)
-
-
-def make_advice(verdict: str = "switch", *assessments: Assessment, **changed: Any) -> Advice:
-    plain = Advice(
-        Judgement(verdict, 0, 0.97, "because"),  # type: ignore[arg-type]
-        assessments or (assess(),),
-        OLD,
-        Estimate(2.0, 1.5, 2.5, "returns of the log"),
-        Estimate(2.1, 1.0, 3.2, "fitted"),
-        Behaviour(np.zeros(4), np.ones(4, bool), 1.0, 0.5),
-        0.95,
-        {"seed": 7, "log": {"sha256": "abc", "transitions": 4, "episodes": 4}},
-        ("every episode looks like the old policy's own",),
-    )
-    return dataclasses.replace(plain, **changed)
+from tests.support.learners import by_sign, make_vectors
+from tests.support.made_up import make_advice
+from tests.support.rooms import BEST, BETTER, make_candidate, make_policy
 
 
 def read_json(folder: Path) -> dict[str, Any]:
     """The record, which may hold no NaN nor infinity."""
-    return json.loads(
+    document: dict[str, Any] = json.loads(
         (folder / "decision.json").read_text(),
         parse_constant=lambda name: pytest.fail(f"{name} in the JSON"),
     )
+    return document
 
 
-@pytest.mark.parametrize(("verdict", "runs"), [("switch", NEW), ("keep", OLD), ("undecided", OLD)])
-def test_what_should_run_next(verdict: str, runs: Policy) -> None:
-    advice = make_advice(verdict)
+@pytest.mark.parametrize(
+    ("verdict", "switches"), [("switch", True), ("keep", False), ("undecided", False)]
+)
+def test_what_should_run_next(verdict: str, *, switches: bool) -> None:
+    mine = make_candidate("mine", BEST)
+    advice = make_advice(verdict, mine)
     assert advice.verdict == verdict
-    assert advice.policy is runs
-    assert advice.new_policy is NEW
-    assert advice.confidence == 0.97
+    assert advice.policy is (mine.policy if switches else advice.old_policy)
+    assert advice.new_policy is mine.policy
+    assert advice.probability == 0.97
 
 
-def test_the_chosen_candidate_is_the_judgement_s() -> None:
-    other = assess(candidate=Candidate("other", OLD, "by hand"))
-    advice = make_advice("keep", assess(), other, judgement=Judgement("keep", 1, 0.1, "because"))
-    assert advice.chosen is other
+def test_the_chosen_candidate_is_that_of_the_decision() -> None:
+    both = make_candidate("mine", BEST), make_candidate("other", BETTER)
+    advice = make_advice("keep", *both, index=1)
+    assert advice.candidate is both[1]
+    assert advice.chosen is advice.record.candidates[1]
+    assert advice.record.chosen_entry.name == "other"
     assert advice.as_json()["chosen"] == "other"
-    assert [one["name"] for one in advice.as_json()["candidates"]] == ["mine", "other"]
+    # Two of one name are told apart.
+    twins = make_candidate("twin", BEST), make_candidate("twin", BETTER)
+    assert make_advice("keep", *twins, index=1).new_policy is twins[1].policy
 
 
-def test_the_net_gain_is_that_of_the_chosen_at_the_level_asked_for() -> None:
+def test_it_is_shown_in_one_line() -> None:
+    assert repr(make_advice()) == ("Advice(switch: net gain 2.5 [1.5, 3.5], candidate 'mine')")
+    unknown = make_advice("undecided", net_gain=Interval(mean=None, low=None, high=None))
+    assert "net gain unknown [unknown, unknown]" in repr(unknown)
+
+
+def test_the_document_is_the_record() -> None:
     advice = make_advice()
-    low, high = GAIN.interval(0.95)
-    assert advice.net_gain == Estimate(GAIN.mean, low, high, "paired fitted evaluation")
-    wider = make_advice(confidence_level=0.99).net_gain
-    assert wider.low < low < high < wider.high
-    assert repr(advice) == (
-        f"Advice(switch: net gain {GAIN.mean:.6g} [{low:.6g}, {high:.6g}], confidence 97.0%, "
-        "candidate 'mine')"
-    )
-
-
-def test_the_document_by_hand() -> None:
-    document = make_advice().as_json()
-    # Both states: 0.4 and 0.3 of the mass changes its group, so 0.35 on average.
-    assert document["cost"]["learning_mass"] == pytest.approx(0.35, abs=1e-6)
-    assert document["cost"]["total"] == pytest.approx(2.0 * 0.35 + 0.5 * 0.65, abs=1e-6)
-    assert np.sum(document["cost"]["flows"]) == pytest.approx(1.0, abs=1e-6)
-    assert document["break_even"] == {"learning_weight": 5.0, "transaction_weight": 2.0}
-    assert document["new_value"] == {"mean": 5.0, "low": 4.0, "high": 6.0, "method": "fitted"}
-    assert document["old_value"]["method"] == "returns of the log"
-    assert set(document["net_gain"]) == {"mean", "low", "high"}
-    (candidate,) = document["candidates"]
-    assert candidate["differences"] == [2.0, 3.0, 4.0]
-    assert candidate["support"] == {
-        "excess": 0.01,
-        "limit": 0.02,
-        "divergence": 0.3,
-        "supported": True,
+    document = advice.as_json()
+    assert document == advice.record.as_json()
+    assert document["net_gain"] == {"mean": 2.5, "low": 1.5, "high": 3.5}
+    assert document["cost"]["learning_mass"] == pytest.approx(0.48, abs=1e-4)
+    assert np.sum(document["cost"]["flows"]) == pytest.approx(1.0, abs=1e-4)
+    assert advice.describe_policy() == {
+        "verdict": "switch",
+        "net_gain": document["net_gain"],
+        "seed": 7,
     }
-    assert candidate["notes"] == ["a note"]
-    assert (document["reason"], document["seed"]) == ("because", 7)
 
 
-@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
-def test_what_is_not_known_is_null(bad: float, tmp_path: Path) -> None:
-    broken = assess(
-        value=Estimate(bad, bad, bad, "fitted"),
-        gain=Gain(np.array([1.0, bad, 2.0]), COST.total, doubt=bad, pessimistic=bad),
-        support=Support(1.0, 0.02, bad),
-        break_even=BreakEven(None, None, None, None),
-    )
-    with np.errstate(invalid="ignore"):
-        make_advice("keep", broken).save(tmp_path)
-    document = read_json(tmp_path)
-    assert document["net_gain"] == {"mean": None, "low": None, "high": None}
-    assert document["new_value"]["mean"] is None
-    (candidate,) = document["candidates"]
-    assert candidate["differences"] == [1.0, None, 2.0]
-    assert candidate["doubt"] is candidate["pessimistic"] is None
-    assert candidate["support"]["divergence"] is None
-    assert candidate["confidence"] == 0.0
-    assert finite(bad) is None
-    assert (finite(None), finite(2)) == (None, 2.0)
+# On disk
 
 
-def make_network() -> MLPPolicy:
-    space = gymnasium.spaces.Box(-np.inf, np.inf, (3,), np.float32)
-    signature = Signature(space, gymnasium.spaces.Box(-1.0, 1.0, (2,), np.float32))
-    return MLPPolicy.init(jax.random.key(0), signature, hidden=(4,))
+def make_vector_advice() -> Any:
+    log, old = make_vectors()
+    setting = Setting(log, old, by_sign(1.0), log.starts, AdviceConfig(), 0.0, 0)
+    new = MLPPolicy.init(jax.random.key(105), old.signature, hidden=(4,))
+    return make_advice("keep", Candidate("mine", new, "by hand"), setting=setting)
 
 
-@pytest.mark.parametrize("policy", [NEW, make_network()], ids=["table", "network"])
-def test_the_policy_s_files_act_like_the_policy(policy: Policy, tmp_path: Path) -> None:
-    make_advice("keep", assess(policy)).save(tmp_path)
+@pytest.mark.parametrize("kind", ["table", "network"])
+def test_the_policy_s_files_act_like_the_policy(kind: str, tmp_path: Path) -> None:
+    advice = make_advice("keep") if kind == "table" else make_vector_advice()
+    assert advice.save(tmp_path) == tmp_path
     folder = tmp_path / "policy"
     names = {path.name for path in folder.iterdir()}
     assert names == {"new.safetensors", "new.onnx", "predict.py", "README.md"}
     again = read_policy(folder / "new.safetensors")
-    assert fingerprint(again) == fingerprint(policy)
-    states = np.array([0, 1])
-    if isinstance(policy, MLPPolicy):
-        states = np.random.default_rng(0).normal(size=(5, 3)).astype(np.float32)
+    assert fingerprint(again) == fingerprint(advice.new_policy)
+    states: Any = np.array([0, 1])
+    if kind == "network":
+        states = np.random.default_rng(100).normal(size=(5, 2)).astype(np.float32)
     session = onnxruntime.InferenceSession(folder / "new.onnx")
     (entry,) = session.get_inputs()
-    kind = np.int64 if "int64" in entry.type else np.float32
-    (action,) = session.run(["action"], {entry.name: states.astype(kind)})
-    np.testing.assert_allclose(action, policy(jnp.asarray(states)).mode(), atol=1e-5)
+    number = np.int64 if "int64" in entry.type else np.float32
+    (action,) = session.run(["action"], {entry.name: states.astype(number)})
+    expected = advice.new_policy(jnp.asarray(states)).mode()
+    np.testing.assert_allclose(action, expected, atol=1e-5)
+
+
+def test_what_is_saved_holds_everything_and_reads_back(tmp_path: Path) -> None:
+    advice = make_advice()
+    assert advice.save(str(tmp_path / "advice")) == tmp_path / "advice"
+    folder = tmp_path / "advice"
+    assert {path.name for path in folder.iterdir()} == {
+        "decision.json",
+        "evidence.npz",
+        "report.html",
+        "policy",
+    }
+    assert read_json(folder) == advice.as_json()
+    assert read_decision(folder) == advice.record
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert "mine" in page
+    assert "because" in page
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+def test_what_is_not_known_is_saved_as_null(bad: float, tmp_path: Path) -> None:
+    unknown = Interval(mean=finite(bad), low=finite(-bad), high=finite(bad))
+    make_advice("undecided", net_gain=unknown).save(tmp_path)
+    assert read_json(tmp_path)["net_gain"] == {"mean": None, "low": None, "high": None}
 
 
 def test_the_card_says_what_the_verdict_was(tmp_path: Path) -> None:
@@ -178,41 +141,24 @@ def test_the_card_says_what_the_verdict_was(tmp_path: Path) -> None:
         assert text in card
 
 
-def test_advice_without_a_record_is_saved_too(tmp_path: Path) -> None:
-    make_advice(record={}).save(tmp_path)
-    assert "seed" not in read_json(tmp_path)
-
-
 class Closed(Policy):
     """A policy that has no file form."""
 
     signature: Signature = eqx.field(static=True)
 
     def __call__(self, observations: jax.Array) -> Any:
-        return NEW(observations)
+        return make_policy(BEST)(observations)
 
 
 def test_a_policy_without_a_file_form_leaves_a_note_and_no_stale_file(tmp_path: Path) -> None:
     make_advice().save(tmp_path)
-    closed = Closed(NEW.signature)
-    make_advice("switch", assess(closed)).save(tmp_path)
+    closed = Closed(make_policy(BEST).signature)
+    make_advice("switch", Candidate("closed", closed, "by hand")).save(tmp_path)
     names = {path.name for path in (tmp_path / "policy").iterdir()}
     assert "new.safetensors" not in names
     assert "new.onnx" not in names
     notes = read_json(tmp_path)["notes"]
     assert [note.split(":")[0] for note in notes[1:]] == ["no new.safetensors", "no new.onnx"]
-
-
-def test_without_onnx_the_rest_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*arguments: Any) -> bytes:
-        raise InputError("onnx is not installed")
-
-    monkeypatch.setattr(module, "build_onnx", refuse)
-    make_advice().save(tmp_path)
-    assert not (tmp_path / "policy" / "new.onnx").exists()
-    assert read_json(tmp_path)["notes"][1] == "no new.onnx: onnx is not installed"
-    assert "new.onnx" not in (tmp_path / "policy" / "README.md").read_text()
-    assert (tmp_path / "policy" / "new.safetensors").exists()
 
 
 def test_a_folder_that_cannot_be_written_gets_nothing(tmp_path: Path) -> None:
@@ -224,31 +170,9 @@ def test_a_folder_that_cannot_be_written_gets_nothing(tmp_path: Path) -> None:
     assert taken.read_text() == "a file"
 
 
-def test_a_decision_is_only_there_once_all_of_it_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*arguments: Any) -> None:
-        raise InputError("README.md: cannot be written (No space left on device)")
-
-    monkeypatch.setattr(module, "write_card", fail)
-    with pytest.raises(InputError, match="No space left"):
-        make_advice().save(tmp_path)
-    assert not (tmp_path / "decision.json").exists()
-    assert not [path for path in tmp_path.rglob("*") if path.name.endswith(".part")]
-
-
 def test_saving_twice_writes_the_same(tmp_path: Path) -> None:
     first, again = (make_advice().save(tmp_path / name) for name in ("a", "b"))
     files = sorted(path.relative_to(first) for path in first.rglob("*") if path.is_file())
     assert {"decision.json", "policy/new.onnx", "report.html"} <= {str(name) for name in files}
     for name in files:
         assert (first / name).read_bytes() == (again / name).read_bytes()
-
-
-def test_a_cost_from_one_state_has_no_error_and_no_nan(tmp_path: Path) -> None:
-    """Its error is not known, and what is not known never switches."""
-    unsure: CostBreakdown = dataclasses.replace(COST, standard_error=math.nan)
-    gain = Gain(GAIN.differences, COST.total, unsure.standard_error)
-    assert gain.bound(0.95) == -math.inf
-    make_advice("keep", assess(cost=unsure, gain=gain)).save(tmp_path)
-    assert read_json(tmp_path)["candidates"][0]["cost"]["standard_error"] is None

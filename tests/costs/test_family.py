@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from typing import Any, Literal
 
 import equinox as eqx
 import jax
@@ -36,28 +37,39 @@ from nacre.costs import (
     groups,
     parse_cost,
 )
+from nacre.costs.family import Link
 from nacre.errors import InputError
 from nacre.logs import Log
 from nacre.policies import MLPPolicy, Policy, Signature, TabularPolicy
+from nacre.policies.heads import Head
+from tests.support.policies import expect
 
 KEY = jax.random.key(0)
 PLANE = Box(-np.inf, np.inf, (2,))
 PUSHES = Box(-1.0, 1.0, (3,))
 STATES = np.random.default_rng(0).standard_normal((300, 2)).astype(np.float32)
+Kind = Literal["tabular"] | Head
+"""Of a pair of policies."""
+Plan = Literal["transport", "independent", "optimal"]
 SIGNS = TransportCost(5.0, 0.5, groups.thresholds({0: [-0.2, 0.3]}))
 
 
 def make_policy(
-    seed: int, observations: Space = PLANE, actions: Space = PUSHES, head: str | None = None
+    seed: int,
+    observations: Space[Any] = PLANE,
+    actions: Space[Any] = PUSHES,
+    head: Head | None = None,
 ) -> MLPPolicy:
     signature = Signature(observations, actions)
     policy = MLPPolicy.init(jax.random.key(seed), signature, head=head, hidden=(8,))
     # Random networks hardly depend on the state: sharpen their first layer.
     weights = (3.0 * policy.network.weights[0], *policy.network.weights[1:])
-    return eqx.tree_at(lambda p: p.network.weights, policy, weights)
+    return expect(MLPPolicy, eqx.tree_at(lambda p: p.network.weights, policy, weights))
 
 
 OLD, NEW = make_policy(1), make_policy(2)
+UNKNOWN: Any = "log"
+"""A link that does not exist."""
 
 
 def random_table(seed: int, states: int = 7, actions: int = 4) -> np.ndarray:
@@ -104,7 +116,9 @@ def test_two_groups_are_the_cost_of_the_main_text() -> None:
     """𝓛 = |π_o(A₁) - π_n(A₁)| and 𝓣 = Σ min: state by state from the tables."""
     old, new = random_table(0), random_table(1)
     cost = TransportCost(3.0, 0.2, groups.halves(), state_measure=FiniteStates())
-    breakdown = cost.evaluate(*(TabularPolicy.from_probabilities(table) for table in (old, new)))
+    breakdown = cost.evaluate(
+        TabularPolicy.from_probabilities(old), TabularPolicy.from_probabilities(new)
+    )
     a, b = old[:, :2].sum(axis=1), new[:, :2].sum(axis=1)
     learning, transaction = np.abs(a - b), np.minimum(a, b) + np.minimum(1 - a, 1 - b)
     np.testing.assert_allclose(breakdown.per_state, 3 * learning + 0.2 * transaction, rtol=1e-6)
@@ -129,7 +143,9 @@ def test_parts_add_up(priced: CostBreakdown) -> None:
 def test_flows_lead_from_old_to_new_masses(priced: CostBreakdown) -> None:
     transport = SIGNS.statewise
     assert isinstance(transport, Transport)
-    old, new = (np.asarray(policy(STATES).mass(transport.groups)) for policy in (OLD, NEW))
+    old, new = (
+        np.asarray(policy(jnp.asarray(STATES)).mass(transport.groups)) for policy in (OLD, NEW)
+    )
     np.testing.assert_allclose(priced.flows.sum(axis=1), old.mean(axis=0), atol=1e-6)
     np.testing.assert_allclose(priced.flows.sum(axis=0), new.mean(axis=0), atol=1e-6)
     assert priced.flows.min() >= 0
@@ -158,7 +174,7 @@ def test_result_as_text_and_json(priced: CostBreakdown) -> None:
 @pytest.mark.parametrize("n", [family.CHUNK, 2 * family.CHUNK + 5])
 def test_chunks_do_not_matter(n: int) -> None:
     states = np.random.default_rng(1).standard_normal((n, 2)).astype(np.float32)
-    comparison = SIGNS.statewise.compare(OLD(states), NEW(states), KEY)
+    comparison = SIGNS.statewise.compare(OLD(jnp.asarray(states)), NEW(jnp.asarray(states)), KEY)
     costs = np.asarray(SIGNS.statewise_cost(comparison), np.float64)
     breakdown = SIGNS.evaluate(OLD, NEW, states)
     np.testing.assert_allclose(breakdown.per_state, costs, rtol=1e-5)
@@ -183,8 +199,8 @@ def test_batch_is_a_loop(priced: CostBreakdown) -> None:
 
 
 def test_compiled_is_eager(priced: CostBreakdown) -> None:
-    eager = SIGNS.at(OLD, NEW, STATES, KEY)
-    compiled = eqx.filter_jit(SIGNS.at)(OLD, NEW, STATES, KEY)
+    eager = SIGNS.at(OLD, NEW, jnp.asarray(STATES), KEY)
+    compiled = eqx.filter_jit(SIGNS.at)(OLD, NEW, jnp.asarray(STATES), KEY)
     np.testing.assert_allclose(compiled, eager, rtol=1e-6)
     np.testing.assert_allclose(eager, priced.total, rtol=1e-5)
 
@@ -206,7 +222,7 @@ class CountedImportance:
 
 
 def test_equal_costs_are_compiled_once(priced: CostBreakdown) -> None:
-    def make(price: float, link: str = "identity") -> SwitchingCost:
+    def make(price: float, link: Link = "identity") -> SwitchingCost:
         cuts = groups.thresholds({0: [-0.2, 0.3]})
         return TransportCost(price, 0.5, cuts, importance=CountedImportance(), link=link)
 
@@ -227,7 +243,7 @@ def test_equal_costs_are_compiled_once(priced: CostBreakdown) -> None:
 
     @eqx.filter_jit
     def price(cost: SwitchingCost, policy: Policy) -> jax.Array:
-        return cost.at(OLD, policy, STATES, KEY)
+        return cost.at(OLD, policy, jnp.asarray(STATES), KEY)
 
     price(make(5.0), NEW)
     traces = CountedImportance.traces
@@ -244,13 +260,14 @@ def test_costs_from_files_equal_those_from_python() -> None:
         states = { measure = "given", states = [[0.0, 1.0]] }
         plan = { learning_ground = "one", coupling = "optimal" }
     """
+    price: Any = np.float32(5.0)
     cost = GeneralTransportCost(
-        np.float32(5.0),
+        price,
         0.1,
         groups.sign(0),
         learning_ground="one",
         plan="optimal",
-        state_measure=WeightedStates(np.float32([[0.0, 1.0]])),
+        state_measure=WeightedStates(np.array([[0.0, 1.0]], np.float32)),
     )
     assert parse_cost(text) == cost
     assert hash(parse_cost(text)) == hash(cost)
@@ -289,7 +306,7 @@ def test_weights_of_states_count() -> None:
         assert breakdown.standard_error == 0.0
     weighted = plain.at(*policies, jnp.arange(7), KEY, jnp.asarray(weights))
     assert float(weighted) == pytest.approx(weights @ costs, rel=1e-5)
-    twice = WeightedStates([3, 3, 1])
+    twice = WeightedStates(np.array([3, 3, 1]))
     breakdown = dataclasses.replace(plain, state_measure=twice).evaluate(*policies)
     assert breakdown.total == pytest.approx((2 * costs[3] + costs[1]) / 3, rel=1e-6)
 
@@ -300,7 +317,7 @@ class Norm(eqx.Module):
     scale: jax.Array
 
     def __call__(self, states: jax.Array) -> jax.Array:
-        return self.scale * jnp.linalg.norm(states, axis=-1)
+        return jnp.asarray(self.scale * jnp.linalg.norm(states, axis=-1))
 
 
 @pytest.mark.parametrize(
@@ -312,7 +329,7 @@ class Norm(eqx.Module):
     ],
 )
 def test_importance_is_any_function(
-    importance: Callable, weights: np.ndarray, priced: CostBreakdown
+    importance: Callable[[jax.Array], jax.Array], weights: np.ndarray, priced: CostBreakdown
 ) -> None:
     cost = dataclasses.replace(SIGNS, importance=importance)
     breakdown = cost.evaluate(OLD, NEW, STATES)
@@ -320,14 +337,16 @@ def test_importance_is_any_function(
     assert breakdown.total == pytest.approx(np.mean(weights * priced.per_state), rel=1e-5)
     assert breakdown.total == pytest.approx(breakdown.learning + breakdown.transaction, rel=1e-12)
     assert breakdown.flows.sum() == pytest.approx(np.mean(weights), rel=1e-5)
-    assert float(cost.at(OLD, NEW, STATES, KEY)) == pytest.approx(breakdown.total, rel=1e-5)
+    assert float(cost.at(OLD, NEW, jnp.asarray(STATES), KEY)) == pytest.approx(
+        breakdown.total, rel=1e-5
+    )
 
 
 def test_importance_must_be_one_number_a_state() -> None:
     cost = dataclasses.replace(SIGNS, importance=lambda states: states[:, :1])
     text = r"shape \(300, 1\) for states of shape \(300, 2\); it must give one number"
     with pytest.raises(InputError, match=text):
-        cost.at(OLD, NEW, STATES, KEY)
+        cost.at(OLD, NEW, jnp.asarray(STATES), KEY)
     with pytest.raises(InputError, match=text):
         cost.evaluate(OLD, NEW, STATES)
     table = dataclasses.replace(SIGNS, importance=TableImportance((1.0,)))
@@ -336,12 +355,13 @@ def test_importance_must_be_one_number_a_state() -> None:
 
 
 def test_links(priced: CostBreakdown) -> None:
-    for link, expected in (
+    links: tuple[tuple[Link, float], ...] = (
         ("identity", priced.total),
         ("positive", 1.0),
         (jnp.sqrt, math.sqrt(priced.total)),
         (lambda x: 3 * x + 1, 3 * priced.total + 1),
-    ):
+    )
+    for link, expected in links:
         breakdown = dataclasses.replace(SIGNS, link=link).evaluate(OLD, NEW, STATES)
         assert breakdown.total == pytest.approx(expected, rel=1e-12)
         assert breakdown.learning == priced.learning
@@ -372,7 +392,7 @@ def price_often(cost: SwitchingCost, log: np.ndarray | None = None) -> list[Cost
 
 def share_within(prices: list[CostBreakdown], truth: float) -> float:
     """Share of prices whose interval of 1.96 standard errors holds the truth."""
-    return np.mean([abs(p.total - truth) <= 1.96 * p.standard_error for p in prices])
+    return float(np.mean([abs(p.total - truth) <= 1.96 * p.standard_error for p in prices]))
 
 
 @pytest.mark.parametrize("measure", [UniformBox(3.0, 80), LogStates(80)], ids=["box", "log"])
@@ -388,7 +408,7 @@ def test_standard_errors_of_drawn_actions_are_calibrated() -> None:
     cost = GeneralTransportCost(5.0, 0.5, groups.sign(0), n_samples=2)
     prices = price_often(cost, STATES[:40])
     # Without bias, so that the mean of 200 has a fourteenth of the error of one.
-    truth = np.mean([price.total for price in prices])
+    truth = float(np.mean([price.total for price in prices]))
     assert 0.88 <= share_within(prices, truth) <= 0.99
     some = dataclasses.replace(cost, state_measure=LogStates(20))
     assert 0.88 <= share_within(price_often(some, STATES[:40]), truth) <= 0.99
@@ -431,7 +451,7 @@ def test_prices_are_the_two_weights_and_the_cost_is_linear_in_them() -> None:
     slopes = jax.grad(lambda prices: SIGNS.at(OLD, NEW, states, KEY, prices=prices))(jnp.ones(2))
     by_hand = SIGNS.evaluate(OLD, NEW, STATES[:40])
     np.testing.assert_allclose(slopes, [by_hand.learning_mass, by_hand.transaction_mass], rtol=1e-5)
-    comparison = SIGNS.statewise.compare(OLD(states), NEW(states), KEY)
+    comparison = SIGNS.statewise.compare(OLD(jnp.asarray(states)), NEW(jnp.asarray(states)), KEY)
     np.testing.assert_allclose(
         SIGNS.statewise_cost(comparison, (2.0, 3.0)),
         2.0 * comparison.learning + 3.0 * comparison.transaction,
@@ -440,16 +460,18 @@ def test_prices_are_the_two_weights_and_the_cost_is_linear_in_them() -> None:
 
 
 @pytest.mark.parametrize("value", [-1.0, np.nan, np.inf, "5", None])
-def test_prices_must_be_prices(value: float) -> None:
+def test_prices_must_be_prices(value: Any) -> None:
     for name in ("learning_weight", "transaction_weight"):
-        weights = {"learning_weight": 1.0, "transaction_weight": 0.0} | {name: value}
+        weights: dict[str, Any] = {"learning_weight": 1.0, "transaction_weight": 0.0} | {
+            name: value
+        }
         with pytest.raises(InputError, match=f"^{name} = .*: a price must be"):
             TransportCost(groups=groups.sign(0), **weights)
     for make in (LocalCost, GlobalCost):
         with pytest.raises(InputError, match=r"weight = .*: a price must be"):
             make(value)
     with pytest.raises(InputError) as caught:
-        SwitchingCost(Difference(), value, value, link="log")
+        SwitchingCost(Difference(), value, value, link=UNKNOWN)
     assert len(caught.value.problems) == 3
 
 
@@ -467,15 +489,15 @@ def test_groups_and_links_are_asked_for() -> None:
         with pytest.raises(InputError, match="needs groups of actions"):
             make(1.0)
     with pytest.raises(InputError, match="link = 'log' is unknown; known: identity, times_states"):
-        SwitchingCost(Difference(), 1.0, link="log")
+        SwitchingCost(Difference(), 1.0, link=UNKNOWN)
 
 
 def test_nan_is_no_price() -> None:
     broken = eqx.tree_at(lambda p: p.network.biases[-1], NEW, jnp.full(6, jnp.nan))
     for cost in (SIGNS, SwitchingCost(Difference(), 1.0)):
-        for pair in ((OLD, broken), (broken, OLD)):
+        for old, new in ((OLD, broken), (broken, OLD)):
             with pytest.raises(InputError, match="cost is nan at state 0: a policy or the imp"):
-                cost.evaluate(*pair, STATES)
+                cost.evaluate(old, new, STATES)
     point = make_policy(1, head="deterministic")
     nowhere = eqx.tree_at(lambda p: p.network.biases[-1], point, jnp.full(3, jnp.nan))
     with pytest.raises(InputError, match="nan at state 0"):
@@ -498,11 +520,13 @@ def test_nan_is_no_price() -> None:
         (Discrete(2), Discrete(3), ["observations", "actions"]),
     ],
 )
-def test_policies_must_fit_together(observations: Space, actions: Space, what: list[str]) -> None:
+def test_policies_must_fit_together(
+    observations: Space[Any], actions: Space[Any], what: list[str]
+) -> None:
     other = make_policy(3, observations, actions)
-    for pair in ((OLD, other), (other, OLD)):
+    for old, new in ((OLD, other), (other, OLD)):
         with pytest.raises(InputError, match="do not fit together") as caught:
-            SIGNS.evaluate(*pair, STATES)
+            SIGNS.evaluate(old, new, STATES)
         assert len(caught.value.problems) == len(what)
         for problem, name in zip(caught.value.problems, what, strict=True):
             assert f"the old one's {name} are" in problem
@@ -521,22 +545,24 @@ def test_policies_must_fit_together(observations: Space, actions: Space, what: l
         (dataclasses.replace(SIGNS, state_measure=FiniteStates()), None, "needs discrete obs"),
     ],
 )
-def test_what_does_not_fit_is_refused(cost: SwitchingCost, log: object, text: str) -> None:
+def test_what_does_not_fit_is_refused(cost: SwitchingCost, log: Any, text: str) -> None:
     with pytest.raises(InputError, match=text):
         cost.evaluate(OLD, NEW, log)
 
 
-def make_pair(kind: str) -> tuple[Policy, Policy, jax.Array]:
+def make_pair(kind: Kind) -> tuple[Policy, Policy, jax.Array]:
     """Two policies in double precision and the states to compare them at."""
     if kind == "tabular":
-        tables = random_table(0, 5, 6), random_table(1, 5, 6)
-        return *(TabularPolicy.from_probabilities(table) for table in tables), jnp.arange(5)
+        first, second = (
+            TabularPolicy.from_probabilities(random_table(seed, 5, 6)) for seed in (0, 1)
+        )
+        return first, second, jnp.arange(5)
     actions = Discrete(6) if kind == "categorical" else PUSHES
-    pair = (make_policy(seed, PLANE, actions, kind) for seed in (1, 2))
-    return *pair, jnp.asarray(STATES[:5], float)
+    old, new = (make_policy(seed, PLANE, actions, kind) for seed in (1, 2))
+    return old, new, jnp.asarray(STATES[:5], float)
 
 
-def make_cost(kind: str, discrete: bool) -> SwitchingCost:
+def make_cost(kind: Plan, discrete: bool) -> SwitchingCost:
     partition = groups.halves() if discrete else groups.sign(0)
     if kind == "transport":
         return TransportCost(5.0, 0.5, partition)
@@ -561,7 +587,7 @@ def lopsided(x: jax.Array, y: jax.Array) -> jax.Array:
 
 @pytest.mark.parametrize("kind", ["transport", "independent", "optimal"])
 @pytest.mark.parametrize("head", ["squashed_gaussian", "gaussian", "categorical", "tabular"])
-def test_gradients_agree_with_finite_differences(head: str, kind: str) -> None:
+def test_gradients_agree_with_finite_differences(head: Kind, kind: Plan) -> None:
     with jax.enable_x64(True):
         old, new, states = make_pair(head)
         cost = make_cost(kind, head in ("categorical", "tabular"))
@@ -613,7 +639,11 @@ print(cost.evaluate(*(TabularPolicy.from_probabilities(table) for table in table
 def test_gradient_at_the_old_policy_is_finite() -> None:
     """Where nothing has changed yet, which is where learning starts."""
     for cost in (SIGNS, GeneralTransportCost(5.0, 0.5, groups.sign(0))):
-        slope = eqx.filter_jit(eqx.filter_grad(lambda new, c=cost: c.at(OLD, new, STATES[:9], KEY)))
+
+        def price(new: MLPPolicy, cost: SwitchingCost = cost) -> jax.Array:
+            return cost.at(OLD, new, jnp.asarray(STATES[:9]), KEY)
+
+        slope = eqx.filter_jit(eqx.filter_grad(price))
         gradient = slope(OLD)
         leaves = jax.tree.leaves(gradient)
         assert leaves

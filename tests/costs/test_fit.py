@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import numpy as np
 import pytest
@@ -17,12 +19,13 @@ VECTORS = Box(-np.inf, np.inf, (2,))
 PUSHES = Box(-1.0, 1.0, (1,))
 
 
-def make_policy(observations: Space, actions: Space) -> Policy:
+def make_policy(observations: Space[Any], actions: Space[Any]) -> Policy:
     return MLPPolicy.init(jax.random.key(0), Signature(observations, actions), hidden=())
 
 
-def make_log(observations: Space, actions: Space) -> Log:
-    def rows(space: Space) -> np.ndarray:
+def make_log(observations: Space[Any], actions: Space[Any]) -> Log:
+    def rows(space: Space[Any]) -> np.ndarray:
+        assert space.shape is not None
         return np.zeros((3, *space.shape), np.int32 if isinstance(space, Discrete) else np.float32)
 
     return Log.from_arrays(
@@ -45,7 +48,7 @@ def make_log(observations: Space, actions: Space) -> Log:
     ],
 )
 def test_logs_of_the_same_world_fit(
-    spaces: tuple[Space, Space], others: tuple[Space, Space]
+    spaces: tuple[Space[Any], Space[Any]], others: tuple[Space[Any], Space[Any]]
 ) -> None:
     check_log_fits(make_log(*spaces), make_policy(*others))
     assert make_log(*spaces).n_transitions == 3
@@ -60,7 +63,7 @@ def test_logs_of_the_same_world_fit(
         (Discrete(3), Discrete(2), "numbers from 0 to 1, those of the log are numbers from 0 to 2"),
     ],
 )
-def test_what_does_not_fit_is_named(space: Space, other: Space, text: str) -> None:
+def test_what_does_not_fit_is_named(space: Space[Any], other: Space[Any], text: str) -> None:
     with pytest.raises(InputError, match=f"^old does not fit the log: its observations are {text}"):
         check_log_fits(make_log(space, PUSHES), make_policy(other, PUSHES), "old")
     with pytest.raises(
@@ -87,7 +90,7 @@ def test_both_problems_are_found() -> None:
         (np.array([-1, 0]), Discrete(3)),
     ],
 )
-def test_states_must_be_rows_of_the_observations(states: np.ndarray, space: Space) -> None:
+def test_states_must_be_rows_of_the_observations(states: np.ndarray, space: Space[Any]) -> None:
     with pytest.raises(InputError, match="are no rows of the policies' observations"):
         check_states_fit(states, space)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -17,6 +19,10 @@ from nacre.errors import InputError
 KEY = jax.random.key(0)
 PLANE = Box(-np.inf, np.inf, (2,))
 ROWS = np.random.default_rng(0).standard_normal((500, 2)).astype(np.float32)
+
+
+def floats(*values: float) -> np.ndarray:
+    return np.array(values, np.float32)
 
 
 def test_all_states_of_the_log() -> None:
@@ -59,9 +65,9 @@ def test_the_log_must_be_there(observations: np.ndarray | None, text: str) -> No
     ("space", "low", "high"),
     [
         (PLANE, [-3.0, -3.0], [3.0, 3.0]),
-        (Box(np.float32([-1.0, -9.0]), np.float32([2.0, np.inf])), [-1.0, -3.0], [2.0, 3.0]),
+        (Box(floats(-1.0, -9.0), floats(2.0, np.inf)), [-1.0, -3.0], [2.0, 3.0]),
         # A coordinate that is constant in the world stays so.
-        (Box(np.float32([0.5, -1.0]), np.float32([0.5, 1.0])), [0.5, -1.0], [0.5, 1.0]),
+        (Box(floats(0.5, -1.0), floats(0.5, 1.0)), [0.5, -1.0], [0.5, 1.0]),
     ],
 )
 def test_uniform_box_is_clipped(space: Box, low: list[float], high: list[float]) -> None:
@@ -106,11 +112,13 @@ def test_limits_are_checked(limit: float) -> None:
 
 
 @pytest.mark.parametrize("n", [0, -1, 2.5, "3"])
-def test_counts_are_checked(n: object) -> None:
-    for measure in (LogStates, lambda n: UniformBox(n=n)):
+def test_counts_are_checked(n: Any) -> None:
+    measures: tuple[Callable[[Any], StateMeasure], ...] = (LogStates, lambda n: UniformBox(n=n))
+    for measure in measures:
         with pytest.raises(InputError, match=f"n = {n}: give a whole number of states"):
             measure(n)
-    assert LogStates(np.int64(3)).n == 3
+    whole: Any = np.int64(3)
+    assert LogStates(whole).n == 3
 
 
 def test_finite_states() -> None:
@@ -118,7 +126,8 @@ def test_finite_states() -> None:
     np.testing.assert_array_equal(sample.states, [0, 1, 2, 3])
     np.testing.assert_array_equal(sample.probabilities, 0.25)
     assert sample.exact
-    weighted = FiniteStates([0.5, 0.0, 0.5])
+    listed: Any = [0.5, 0.0, 0.5]
+    weighted = FiniteStates(listed)
     assert weighted == FiniteStates((0.5, 0.0, 0.5))
     assert hash(weighted) == hash(FiniteStates((0.5, 0.0, 0.5)))
     sample = weighted.support(KEY, None, Discrete(3))
@@ -132,11 +141,12 @@ def test_finite_states() -> None:
 
 
 def test_given_states() -> None:
-    sample = WeightedStates(ROWS[:3], [0.2, 0.3, 0.5]).support(KEY, None, PLANE)
+    sample = WeightedStates(ROWS[:3], np.array([0.2, 0.3, 0.5])).support(KEY, None, PLANE)
     np.testing.assert_array_equal(sample.states, ROWS[:3])
     np.testing.assert_allclose(sample.probabilities, [0.2, 0.3, 0.5])
     assert sample.exact
-    plain = WeightedStates([[1.0, 2.0], [3.0, 4.0]]).support(KEY, None, PLANE)
+    rows: Any = [[1.0, 2.0], [3.0, 4.0]]
+    plain = WeightedStates(rows).support(KEY, None, PLANE)
     np.testing.assert_array_equal(plain.probabilities, 0.5)
 
 
@@ -148,7 +158,7 @@ def test_given_states_are_compared_by_content() -> None:
     assert repr(measure) == repr(WeightedStates(ROWS[:3]))
     assert "3 states" in repr(measure)
     others = (
-        WeightedStates(ROWS[:3], [0.2, 0.3, 0.5]),
+        WeightedStates(ROWS[:3], np.array([0.2, 0.3, 0.5])),
         WeightedStates(ROWS[1:4]),
         WeightedStates(ROWS[:3].astype(np.float64)),
         LogStates(),
@@ -180,15 +190,17 @@ def test_given_states_are_compared_by_content() -> None:
         ([1, 2], ["a", "b"], "are no list of numbers"),
     ],
 )
-def test_given_states_are_checked(states: object, weights: object, text: str) -> None:
+def test_given_states_are_checked(states: Any, weights: Any, text: str) -> None:
     with pytest.raises(InputError, match=text):
         WeightedStates(states, weights)
 
 
 def test_rows_from_outside() -> None:
-    np.testing.assert_array_equal(read_rows([[1, 2]]), [[1, 2]])
+    rows: Any = [[1, 2]]
+    np.testing.assert_array_equal(read_rows(rows), [[1, 2]])
+    ragged: Any = [[1, 2], [3]]
     with pytest.raises(InputError, match="differ in length"):
-        read_rows([[1, 2], [3]])
+        read_rows(ragged)
 
 
 @pytest.mark.parametrize(
@@ -197,8 +209,8 @@ def test_rows_from_outside() -> None:
         (LogStates(), [0.25, 0.0, 0.75]),
         (FiniteStates(), [1 / 3, 1 / 3, 1 / 3]),
         (FiniteStates((0.1, 0.9, 0.0)), [0.1, 0.9, 0.0]),
-        (WeightedStates([2, 0], [0.3, 0.7]), [0.7, 0.0, 0.3]),
-        (WeightedStates([2, 0]), [0.5, 0.0, 0.5]),
+        (WeightedStates(np.array([2, 0]), np.array([0.3, 0.7])), [0.7, 0.0, 0.3]),
+        (WeightedStates(np.array([2, 0])), [0.5, 0.0, 0.5]),
     ],
 )
 def test_draws_follow_the_measure(measure: StateMeasure, expected: list[float]) -> None:

@@ -1,4 +1,5 @@
 import math
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -7,6 +8,7 @@ import pytest
 import scipy.stats
 
 from nacre.costs import groups
+from nacre.costs.groups import Boxes
 from nacre.costs.moments import gaussian_costs, group_moments, truncated_moments
 from nacre.errors import InputError
 from nacre.policies.distributions import Gaussian, SquashedGaussian
@@ -24,12 +26,13 @@ INTERVALS = [
 ]
 
 
-def standard(low, high, mean, std):
+def standard(low: float, high: float, mean: float, std: float) -> Any:
+    """SciPy's truncated normal distribution."""
     return scipy.stats.truncnorm((low - mean) / std, (high - mean) / std, mean, std)
 
 
 @pytest.mark.parametrize(("mean", "std"), [(0.0, 1.0), (0.3, 0.7), (-1.0, 2.0)])
-def test_truncated_moments_agree_with_scipy(mean, std):
+def test_truncated_moments_agree_with_scipy(mean: float, std: float) -> None:
     lower, upper = (np.array(side) for side in zip(*INTERVALS, strict=True))
     expected = [standard(low, high, mean, std) for low, high in INTERVALS]
     means, variances = [e.mean() for e in expected], [e.var() for e in expected]
@@ -45,32 +48,32 @@ def test_truncated_moments_agree_with_scipy(mean, std):
 
 @pytest.mark.parametrize("width", [1e-7, 1e-4, 1e-2, 1.0])
 @pytest.mark.parametrize("start", [-3.0, 0.0, 2.0])
-def test_narrow_intervals_stay_within_their_ends(start, width):
+def test_narrow_intervals_stay_within_their_ends(start: float, width: float) -> None:
     lower, upper = np.array([start]), np.array([start + width])
     mean, variance = truncated_moments(jnp.zeros(1), jnp.full(1, 7.0), lower, upper)
     assert np.float32(start) <= float(mean[0]) <= np.float32(start + width)
     assert 0 <= float(variance[0]) <= width**2 / 4 * (1 + 1e-6)
 
 
-def test_intervals_without_mass_count_as_the_point_next_to_the_mean():
+def test_intervals_without_mass_count_as_the_point_next_to_the_mean() -> None:
     lower, upper = np.array([12.0, -40.0, 0.5]), np.array([math.inf, -30.0, 0.7])
     std = jnp.array([1.0, 1.0, 1e-9])
 
-    def both(mean, std):
+    def both(mean: jax.Array, std: jax.Array) -> tuple[jax.Array, jax.Array]:
         return truncated_moments(mean, std, lower, upper)
 
     mean, variance = both(jnp.zeros(3), std)
-    np.testing.assert_array_equal(mean, np.float32([12.0, -30.0, 0.5]))
+    np.testing.assert_array_equal(mean, np.array([12.0, -30.0, 0.5], np.float32))
     np.testing.assert_array_equal(variance, [0.0, 0.0, 0.0])
     jacobian = jax.jit(jax.jacrev(both, argnums=(0, 1)))(jnp.zeros(3), std)
     assert all(np.all(np.isfinite(block)) for block in jax.tree.leaves(jacobian))
 
 
-def test_gradients_stay_finite_down_to_the_smallest_mass():
+def test_gradients_stay_finite_down_to_the_smallest_mass() -> None:
     edges = np.linspace(0.0, 14.0, 57)
     upper = np.full(57, math.inf)
 
-    def total(mean, std):
+    def total(mean: jax.Array, std: jax.Array) -> jax.Array:
         first, second = truncated_moments(mean, std, edges, upper)
         return jnp.sum(first) + jnp.sum(second)
 
@@ -93,7 +96,7 @@ PARTITIONS = [
 ]
 
 
-def test_group_moments_obey_the_laws_of_total_expectation_and_variance():
+def test_group_moments_obey_the_laws_of_total_expectation_and_variance() -> None:
     for partition in PARTITIONS[1:]:
         mass, mean, variance = jax.jit(lambda old, p=partition: group_moments(old, p))(OLD)
         total = jnp.einsum("bl,blk->bk", mass, mean)
@@ -102,7 +105,7 @@ def test_group_moments_obey_the_laws_of_total_expectation_and_variance():
         np.testing.assert_allclose(second - total**2, OLD.std**2, rtol=1e-4)
 
 
-def sampled_costs(old, new, partition, n):
+def sampled_costs(old: Gaussian, new: Gaussian, partition: Boxes, n: int) -> tuple[float, float]:
     """The independent plans by plain samples of both policies, sorted into groups."""
     rng = np.random.default_rng(0)
     draws = [
@@ -127,11 +130,12 @@ def sampled_costs(old, new, partition, n):
         np.clip(shares[1] - shares[0], 0, None),
     )
     flows = np.outer(surplus, deficit) / max(surplus.sum(), 1e-300)
-    return (flows * distance).sum(), (np.minimum(*shares) * np.diag(distance)).sum()
+    stays = np.minimum(shares[0], shares[1])
+    return float((flows * distance).sum()), float((stays * np.diag(distance)).sum())
 
 
 @pytest.mark.parametrize("partition", PARTITIONS)
-def test_closed_form_agrees_with_monte_carlo(partition):
+def test_closed_form_agrees_with_monte_carlo(partition: Boxes) -> None:
     learning, transaction = gaussian_costs(OLD, NEW, partition)
     for row in range(2):
         old, new = (Gaussian(policy.location[row], policy.log_std[row]) for policy in (OLD, NEW))
@@ -141,7 +145,7 @@ def test_closed_form_agrees_with_monte_carlo(partition):
         assert float(transaction[row]) == pytest.approx(expected[1], abs=0.024)
 
 
-def test_a_switch_worked_by_hand():
+def test_a_switch_worked_by_hand() -> None:
     # All mass of both lies in one group each: 𝓛 = |3 - (-1)|² + 0.01 + 0.04 with mass one, 𝓣 = 0.
     old = Gaussian(jnp.array([-1.0]), jnp.log(jnp.array([0.1])))
     new = Gaussian(jnp.array([3.0]), jnp.log(jnp.array([0.2])))
@@ -154,7 +158,7 @@ def test_a_switch_worked_by_hand():
     assert float(transaction) == pytest.approx(0.02, rel=1e-4)
 
 
-def test_large_locations_do_not_cancel():
+def test_large_locations_do_not_cancel() -> None:
     old = Gaussian(jnp.array([50.0]), jnp.log(jnp.array([1e-2])))
     new = Gaussian(jnp.array([50.02]), jnp.log(jnp.array([1e-2])))
     _, transaction = gaussian_costs(old, new, groups.sign(0))
@@ -162,11 +166,11 @@ def test_large_locations_do_not_cancel():
     assert float(transaction) == pytest.approx(6e-4, rel=2e-3)
 
 
-def test_gradients_agree_with_finite_differences():
+def test_gradients_agree_with_finite_differences() -> None:
     with jax.enable_x64(True):
         weights = jnp.array([1.0, 0.3])
 
-        def total(vector):
+        def total(vector: jax.Array) -> jax.Array:
             location, log_std = vector.reshape(2, 2, 2)
             learning, transaction = gaussian_costs(
                 Gaussian(
@@ -184,12 +188,14 @@ def test_gradients_agree_with_finite_differences():
         np.testing.assert_allclose(gradients[0], differences, rtol=1e-6, atol=1e-8)
 
 
-def test_gradients_are_finite_where_hardly_any_mass_moves():
+def test_gradients_are_finite_where_hardly_any_mass_moves() -> None:
     # Masses of 1e-25 and 1e-30 in the far group: what moves is too small to divide by.
     old = Gaussian(jnp.array([-10.4]), jnp.array([0.0]))
 
-    def total(location):
-        return sum(gaussian_costs(old, Gaussian(location, jnp.array([0.0])), groups.sign(0)))
+    def total(location: jax.Array) -> jax.Array:
+        new = Gaussian(location, jnp.array([0.0]))
+        learning, transaction = gaussian_costs(old, new, groups.sign(0))
+        return learning + transaction
 
     locations = jnp.array([[-11.5], [-10.4], [-9.0], [-50.0], [50.0]])
     values, gradients = jax.jit(jax.vmap(jax.value_and_grad(total)))(locations)
@@ -197,10 +203,10 @@ def test_gradients_are_finite_where_hardly_any_mass_moves():
     assert np.all(np.isfinite(gradients))
 
 
-def test_other_groups_and_policies_are_refused():
+def test_other_groups_and_policies_are_refused() -> None:
     with pytest.raises(InputError, match="need groups of action vectors"):
         gaussian_costs(OLD, NEW, groups.halves())
     pressed = SquashedGaussian(NEW.location, NEW.log_std, (-1.0, -1.0), (1.0, 1.0))
-    for pair in ((OLD, pressed), (pressed, NEW)):
+    for old, new in ((OLD, pressed), (pressed, NEW)):
         with pytest.raises(InputError, match="this one is a SquashedGaussian"):
-            gaussian_costs(*pair, groups.sign(0))
+            gaussian_costs(old, new, groups.sign(0))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cache
+from typing import Any, cast
 
 import jax
 import jax.numpy as jnp
@@ -36,7 +37,7 @@ def _precision(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 def one_hot(labels: np.ndarray, groups: int) -> np.ndarray:
-    return np.eye(groups)[labels]
+    return np.asarray(np.eye(groups)[labels])
 
 
 def sparse_masses(rng: np.random.Generator, count: int, size: int) -> np.ndarray:
@@ -45,7 +46,7 @@ def sparse_masses(rng: np.random.Generator, count: int, size: int) -> np.ndarray
     missing = rng.random((count, size)) < rng.uniform(0, 0.8, (count, 1))
     missing[np.arange(count), rng.integers(size, size=count)] = False
     masses = np.where(missing, 0, masses)
-    return masses / masses.sum(-1, keepdims=True)
+    return np.asarray(masses / masses.sum(-1, keepdims=True))
 
 
 class Cases:
@@ -69,8 +70,8 @@ class Cases:
         self.same_group = self.group_old[:, :, None] == self.group_new[:, None, :]
 
     @property
-    def masses(self) -> tuple[np.ndarray, ...]:
-        return (self.old, self.new, *self.membership)
+    def masses(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        return self.old, self.new, self.membership[0], self.membership[1]
 
     @property
     def grounds(self) -> tuple[np.ndarray, np.ndarray]:
@@ -98,6 +99,11 @@ def couple(kind: str, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     return np.asarray(plans.learning), np.asarray(plans.transaction)
 
 
+def as_plans(kind: str) -> Plans:
+    learning, transaction = couple(kind)
+    return Plans(jnp.asarray(learning), jnp.asarray(transaction))
+
+
 def emd2(source: np.ndarray, target: np.ndarray, ground: np.ndarray) -> float:
     """POT's optimum on the points with mass; POT wants the totals equal to the last bit."""
     i, j = np.flatnonzero(source), np.flatnonzero(target)
@@ -105,7 +111,7 @@ def emd2(source: np.ndarray, target: np.ndarray, ground: np.ndarray) -> float:
         return 0.0
     total = source.sum()
     part = ground[np.ix_(i, j)]
-    return total * float(ot.emd2(source[i] / total, target[j] / target.sum(), part))
+    return float(total) * float(ot.emd2(source[i] / total, target[j] / target.sum(), part))
 
 
 # Proposition "FeasibleTransportPlan" and its ingredients
@@ -184,8 +190,8 @@ def test_optimal_costs_equal_pot_problem_by_problem(cases: Cases) -> None:
 
 
 def test_independent_plans_cost_no_less_than_optimal_ones(cases: Cases) -> None:
-    optimal = plan_cost(Plans(*couple("optimal")), *cases.grounds)
-    independent = plan_cost(Plans(*couple("independent")), *cases.grounds)
+    optimal = plan_cost(as_plans("optimal"), *cases.grounds)
+    independent = plan_cost(as_plans("independent"), *cases.grounds)
     directly = optimal_plan_cost(*cases.masses, *cases.grounds)
     for best, other, direct in zip(optimal, independent, directly, strict=True):
         assert np.all(np.asarray(other) >= np.asarray(best) - 1e-12)
@@ -204,7 +210,9 @@ def small_plans(
     ):
         array[:count] = 0
         array[(slice(count), *(slice(size) for size in part.shape[-(array.ndim - 1) :]))] = part
-    return tuple(np.asarray(plan)[:count, :n, :n] for plan in optimal_plans(*arrays))
+    first, second, third, fourth, learning, transaction = arrays
+    plans = optimal_plans(first, second, third, fourth, learning, transaction)
+    return tuple(np.asarray(plan)[:count, :n, :n] for plan in plans)
 
 
 def distances(n: int) -> np.ndarray:
@@ -221,9 +229,13 @@ def test_plans_worked_by_hand(cases: Cases) -> None:
     np.testing.assert_allclose(eta, [0, 0, 0.3], atol=1e-15)
     np.testing.assert_allclose(tau, [0.5, 0.2], atol=1e-15)
     (gamma,), (lam,) = small_plans(cases, old[None], new[None], groups, distances(3))
-    np.testing.assert_allclose(gamma, [[0, 0, 0.225], [0, 0, 0.075], [0, 0, 0]], atol=1e-15)
+    np.testing.assert_allclose(
+        gamma, [[0.0, 0.0, 0.225], [0.0, 0.0, 0.075], [0.0, 0.0, 0.0]], atol=1e-15
+    )
     np.testing.assert_allclose(lam, [[0.1, 0.275, 0], [0, 0.125, 0], [0, 0, 0.2]], atol=1e-15)
-    learning, transaction = plan_cost(Plans(gamma, lam), distances(3), distances(3))
+    learning, transaction = plan_cost(
+        Plans(jnp.asarray(gamma), jnp.asarray(lam)), distances(3), distances(3)
+    )
     assert float(learning) == pytest.approx(0.525, abs=1e-15)
     assert float(transaction) == pytest.approx(0.275, abs=1e-15)
     independent = independent_plans(old, new, membership, membership)
@@ -337,7 +349,7 @@ def differentiate(costs: Costs, *at: np.ndarray) -> tuple[np.ndarray, list[np.nd
 
 def tangent(rng: np.random.Generator, *shape: int) -> np.ndarray:
     direction = rng.standard_normal(shape)
-    return direction - direction.mean(-1, keepdims=True)
+    return np.asarray(direction - direction.mean(-1, keepdims=True))
 
 
 def transport_problems(seed: int) -> tuple[np.random.Generator, np.ndarray, np.ndarray, np.ndarray]:
@@ -487,7 +499,7 @@ def test_unusable_ground_costs_give_nan_for_their_own_problem_only(cases: Cases)
 def test_a_search_that_gives_up_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(simplex, "_PIVOTS_PER_NODE", 0)
     plan = optimal_transport(np.full((2, 3), 1 / 3), np.full(3, 1 / 3), np.eye(3))
-    assignment._solve_balanced.clear_cache()
+    cast("Any", assignment._solve_balanced).clear_cache()
     assert np.all(np.isnan(plan))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +14,7 @@ from gymnasium.spaces import Box, Discrete
 
 from nacre.costs import Difference, GeneralTransport, Transport, groups
 from nacre.costs.plans import independent_plans, optimal_plans
-from nacre.costs.statewise import Comparison, compare_masses, l2, one, squared_l2
+from nacre.costs.statewise import Comparison, Ground, compare_masses, l2, one, squared_l2
 from nacre.errors import InputError
 from nacre.policies import (
     ActionDistribution,
@@ -65,7 +65,8 @@ def make_cases(n_groups: int) -> Cases:
     policies[1, :10] = policies[0, :10]
     transaction_weight = rng.uniform(0.0, 1.0, CASES_EACH)
     extra = rng.uniform(0.0, 1.0, CASES_EACH) * (rng.random(CASES_EACH) > 0.05)
-    return Cases(chosen, actions, *policies, transaction_weight + extra, transaction_weight)
+    old, new = policies
+    return Cases(chosen, actions, old, new, transaction_weight + extra, transaction_weight)
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +117,9 @@ def terms_by_pot(
 
 def test_transport_by_hand() -> None:
     comparison = compare_categorical(
-        Transport(groups.indices([[0], [1, 2]])), [[0.5, 0.3, 0.2]], [[0.2, 0.4, 0.4]]
+        Transport(groups.indices([[0], [1, 2]])),
+        np.array([[0.5, 0.3, 0.2]]),
+        np.array([[0.2, 0.4, 0.4]]),
     )
     np.testing.assert_allclose(comparison.learning, [0.3], atol=1e-6)
     np.testing.assert_allclose(comparison.transaction, [0.7], atol=1e-6)
@@ -206,13 +209,13 @@ class TestPlans:
         [
             "l2",
             "squared_l2",
-            np.random.default_rng(1).random((30, 30)).tolist(),
+            tuple(map(tuple, np.random.default_rng(1).random((30, 30)).tolist())),
             lambda x, y: jnp.abs(x[..., :, None, 0] - y[..., None, :, 0]) ** 3,
         ],
         ids=["l2", "squared_l2", "matrix", "function"],
     )
     def test_discrete_actions_are_exact(
-        self, some: tuple[np.ndarray, np.ndarray], ground: str | list | Callable
+        self, some: tuple[np.ndarray, np.ndarray], ground: Ground
     ) -> None:
         numbers = np.arange(30.0)
         distance = np.abs(numbers[:, None] - numbers)
@@ -246,7 +249,10 @@ class TestPlans:
 
 def repeat_states(distribution: ActionDistribution, n: int) -> ActionDistribution:
     """The same state n times over: as many independent estimates."""
-    return jax.tree.map(lambda x: jnp.broadcast_to(x, (n, *x.shape)), distribution)
+    repeated: ActionDistribution = jax.tree.map(
+        lambda x: jnp.broadcast_to(x, (n, *x.shape)), distribution
+    )
+    return repeated
 
 
 def compare(cost: GeneralTransport, old: ActionDistribution, new: ActionDistribution) -> Comparison:
@@ -267,7 +273,9 @@ NEW = SquashedGaussian(jnp.array([0.4, -0.1]), jnp.array([-0.8, -0.2]), LOW, HIG
 CUTS = groups.thresholds({0: [0.0, 1.0]})
 
 
-def reference_by_samples(ground: Callable, n: int = 200_000) -> tuple[list[float], list[float]]:
+def reference_by_samples(
+    ground: Callable[[np.ndarray, np.ndarray], np.ndarray], n: int = 200_000
+) -> tuple[list[float], list[float]]:
     """Terms of the independent plans between OLD and NEW from n pairs, with standard errors."""
     keys = jax.random.split(jax.random.key(7), 2)
     x, y = np.asarray(OLD.sample(keys[0], (n,))), np.asarray(NEW.sample(keys[1], (n,)))
@@ -441,7 +449,7 @@ def test_nan_stays_nan(
         ({"n_samples": 2.5}, "n_samples = 2.5; give a whole number"),
     ],
 )
-def test_wrong_options_are_named(options: dict, text: str) -> None:
+def test_wrong_options_are_named(options: dict[str, Any], text: str) -> None:
     with pytest.raises(InputError, match=text):
         GeneralTransport(groups.halves(), **options)
 
@@ -453,7 +461,8 @@ def test_wrong_tolerances_are_refused(tolerance: float) -> None:
 
 
 def test_matrices_must_fit_the_actions() -> None:
-    cost = GeneralTransport(groups.halves(), [[0.0, 1.0], [1.0, 0.0]], np.eye(2))
+    matrices: tuple[Any, Any] = [[0.0, 1.0], [1.0, 0.0]], np.eye(2)
+    cost = GeneralTransport(groups.halves(), *matrices)
     assert cost == GeneralTransport(groups.halves(), ((0, 1), (1, 0)), ((1, 0), (0, 1)))
     assert hash(cost) == hash(GeneralTransport(groups.halves(), ((0, 1), (1, 0)), ((1, 0), (0, 1))))
     assert cost.group_names(Discrete(2)) == ("action 0", "action 1")

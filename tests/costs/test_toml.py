@@ -9,6 +9,7 @@ from pathlib import Path
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jaxtyping import Array
 
 from nacre.costs import (
     Difference,
@@ -218,8 +219,12 @@ class OwnMeasure(StateMeasure):
         raise NotImplementedError
 
 
-def weigh(states: object) -> object:
+def weigh(states: Array) -> Array:
     return states
+
+
+def measure_distances(x: Array, y: Array) -> Array:
+    return x - y
 
 
 def test_code_is_described_by_its_name_and_has_no_file_form() -> None:
@@ -231,9 +236,9 @@ def test_code_is_described_by_its_name_and_has_no_file_form() -> None:
     assert described["states"]["measure"].endswith("test_toml.OwnMeasure")
     assert described["importance"]["function"].endswith("test_toml.weigh")
     assert described["link"].endswith("square")
-    own = GeneralTransportCost(1.0, groups=OwnGroups(), learning_ground=weigh)
+    own = GeneralTransportCost(1.0, groups=OwnGroups(), learning_ground=measure_distances)
     assert describe_cost(own)["groups"]["kind"].endswith("test_toml.OwnGroups")
-    assert describe_cost(own)["plan"]["learning_ground"].endswith("test_toml.weigh")
+    assert describe_cost(own)["plan"]["learning_ground"].endswith("test_toml.measure_distances")
     for without_form in (cost, own):
         with pytest.raises(InputError, match="has no file form, a part of it is Python code"):
             format_cost(without_form)

@@ -37,7 +37,8 @@ def test_anything_else_is_refused_by_name(value: object) -> None:
 def test_the_cost_has_the_mean_as_its_price_and_keeps_the_error() -> None:
     cost = TransportCost([3.0, 8.0], {"mean": 0.5, "sd": 0.1}, groups.sign(0))
     assert cost.prices == (5.5, 0.5)
-    assert cost.weight_errors == (pytest.approx(5 / math.sqrt(12)), 0.1)
+    assert cost.weight_errors[0] == pytest.approx(5 / math.sqrt(12))
+    assert cost.weight_errors[1] == 0.1
 
 
 def test_problems_of_both_weights_are_named_together() -> None:

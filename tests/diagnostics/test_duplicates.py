@@ -6,11 +6,9 @@ import dataclasses
 from pathlib import Path
 
 import numpy as np
-import pytest
 from gymnasium.spaces import Discrete
 
-from nacre.diagnostics.duplicates import find_duplicates, split_by_cluster
-from nacre.errors import InputError
+from nacre.diagnostics.duplicates import find_duplicates
 from nacre.logs import Log
 from nacre.logs.storage.stores import MappedStore
 from nacre.logs.storage.views import MappedRows
@@ -118,20 +116,3 @@ def test_mapped_logs_give_the_same(tmp_path: Path) -> None:
     twin = dataclasses.replace(log, **mapped)  # type: ignore[arg-type]
     assert twin.is_mapped
     np.testing.assert_array_equal(find_duplicates(twin).clusters, find_duplicates(log).clusters)
-
-
-@pytest.mark.parametrize("share", [0.01, 0.5, 0.99])
-def test_a_split_keeps_clusters_whole(share: float) -> None:
-    """No cluster in both parts, nobody lost, the same seed the same split, both have some."""
-    clusters = np.random.default_rng(100).integers(12, size=100)
-    first, second = split_by_cluster(clusters, share, seed=7)
-    assert not set(clusters[first]) & set(clusters[second])
-    np.testing.assert_array_equal(np.sort(np.concatenate([first, second])), np.arange(100))
-    assert len(first)
-    assert len(second)
-    again, _ = split_by_cluster(clusters, share, seed=7)
-    np.testing.assert_array_equal(first, again)
-    with pytest.raises(InputError, match="share between"):
-        split_by_cluster(clusters, 1.5, seed=0)
-    with pytest.raises(InputError, match="2 different"):
-        split_by_cluster(np.zeros(5, np.int64), 0.5, seed=0)

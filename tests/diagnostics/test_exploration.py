@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import equinox as eqx
 import gymnasium
 import jax
@@ -14,6 +16,7 @@ from nacre.diagnostics.on_policy import examine_behaviour
 from nacre.errors import InputError
 from nacre.logs import Log
 from nacre.policies.exploring import add_exploration
+from nacre.policies.heads import Head
 from nacre.policies.network_policy import MLPPolicy
 from nacre.policies.policy import Policy, Signature
 
@@ -22,7 +25,7 @@ BOX = gymnasium.spaces.Box(-2.0, 2.0, (2,), np.float32)
 CHOICES = gymnasium.spaces.Discrete(4)
 
 
-def make_policy(head: str, space: gymnasium.Space, seed: int = 0) -> MLPPolicy:
+def make_policy(head: Head, space: gymnasium.Space[Any], seed: int = 0) -> MLPPolicy:
     signature = Signature(PLANE, space)
     return MLPPolicy.init(jax.random.key(seed), signature, head=head, hidden=(8,))
 
@@ -62,7 +65,7 @@ def draw(policy: Policy, states: jax.Array, key: jax.Array) -> jax.Array:
 @pytest.mark.parametrize(
     ("head", "space"), [("greedy", CHOICES), ("deterministic", BOX), ("squashed_gaussian", BOX)]
 )
-def test_epsilon_is_found(head: str, space: gymnasium.Space) -> None:
+def test_epsilon_is_found(head: Head, space: gymnasium.Space[Any]) -> None:
     """ε = 0.1 within 0.03, inside its interval, and the policy with it has made the log."""
     policy = make_policy(head, space)
     if head == "squashed_gaussian":
@@ -114,7 +117,12 @@ def test_another_policy_is_not_exploration() -> None:
 
 def test_own_log_shows_none() -> None:
     """A policy's own log, stochastic or not, shows nothing."""
-    for head, space in (("greedy", CHOICES), ("categorical", CHOICES), ("deterministic", BOX)):
+    heads: dict[Head, gymnasium.Space[Any]] = {
+        "greedy": CHOICES,
+        "categorical": CHOICES,
+        "deterministic": BOX,
+    }
+    for head, space in heads.items():
         policy = make_policy(head, space)
         exploration = find_exploration(sample_log([policy] * 10), policy)
         assert not exploration.found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,8 +27,11 @@ def sample(
 def join(*logs: Log) -> Log:
     names = ("observations", "actions", "rewards", "terminated", "truncated", "next_observations")
     lengths = np.concatenate([log.episode_lengths for log in logs])
+    arrays: dict[str, Any] = {
+        name: np.concatenate([getattr(log, name) for log in logs]) for name in names
+    }
     return Log.from_arrays(
-        **{name: np.concatenate([getattr(log, name) for log in logs]) for name in names},
+        **arrays,
         offsets=np.append(0, np.cumsum(lengths)),
         observation_space=logs[0].observation_space,
         action_space=logs[0].action_space,
@@ -106,6 +110,7 @@ def test_another_policy_forbids() -> None:
 
 
 def test_configuration_is_checked() -> None:
-    for wrong in ({"level": 0.0}, {"least_episodes": 1}, {"epsilon": 1.5}):
+    wrongs: tuple[dict[str, Any], ...] = ({"level": 0.0}, {"least_episodes": 1}, {"epsilon": 1.5})
+    for wrong in wrongs:
         with pytest.raises(InputError):
-            LogCheckConfig(**wrong)  # type: ignore[arg-type]
+            LogCheckConfig(**wrong)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 import equinox as eqx
 import gymnasium
@@ -13,17 +14,19 @@ import pytest
 
 from nacre.diagnostics import on_policy as behaviour
 from nacre.diagnostics.on_policy import LARGEST_SCORE, Behaviour, examine_behaviour
-from nacre.learners.scale_noise import calm_policy
+from nacre.learners.scale_noise import scale_noise
 from nacre.logs import Log
 from nacre.policies.distributions import Deterministic, Mixture, Uniform
+from nacre.policies.heads import Head
 from nacre.policies.network_policy import MLPPolicy
 from nacre.policies.policy import Policy, Signature
 from nacre.policies.tabular import TabularPolicy
+from tests.support.policies import expect
 
 PLANE = gymnasium.spaces.Box(-np.inf, np.inf, (2,), np.float32)
 BOX = gymnasium.spaces.Box(-2.0, 2.0, (2,), np.float32)
 FREE = gymnasium.spaces.Box(-np.inf, np.inf, (2,), np.float32)
-SPACES = {
+SPACES: dict[Head, gymnasium.Space[Any]] = {
     "squashed_gaussian": BOX,
     "clipped_gaussian": BOX,
     "gaussian": FREE,
@@ -34,19 +37,19 @@ SPACES = {
 LENGTH = 500
 
 
-def make_policy(head: str, seed: int = 0, sharpen: float = 3.0) -> MLPPolicy:
+def make_policy(head: Head, seed: int = 0, sharpen: float = 3.0) -> MLPPolicy:
     """A random network; the last layer is stretched, so that it depends on the state."""
     signature = Signature(PLANE, SPACES[head])
     policy = MLPPolicy.init(jax.random.key(seed), signature, head=head, hidden=(8,))
     last = policy.network.weights[-1] * sharpen
-    return eqx.tree_at(lambda p: p.network.weights[-1], policy, last)
+    return expect(MLPPolicy, eqx.tree_at(lambda p: p.network.weights[-1], policy, last))
 
 
 def sample_log(policy: Policy, episodes: int = 20, seed: int = 0, length: int = LENGTH) -> Log:
     """Actions of a policy at normal observations; rewards do not matter here."""
     n = episodes * length
     rng = np.random.default_rng(seed)
-    states = rng.normal(size=(n, 2)).astype(np.float32)
+    states: np.ndarray = rng.normal(size=(n, 2)).astype(np.float32)
     if isinstance(policy.observation_space, gymnasium.spaces.Discrete):
         states = rng.integers(policy.observation_space.n, size=n)
     ends = np.arange(n) % length == length - 1
@@ -72,8 +75,11 @@ def join(*logs: Log) -> Log:
     """Episodes of several logs, one log after the other."""
     lengths = np.concatenate([log.episode_lengths for log in logs])
     names = ("observations", "actions", "rewards", "terminated", "truncated", "next_observations")
+    arrays: dict[str, Any] = {
+        name: np.concatenate([getattr(log, name) for log in logs]) for name in names
+    }
     return Log.from_arrays(
-        **{name: np.concatenate([getattr(log, name) for log in logs]) for name in names},
+        **arrays,
         offsets=np.append(0, np.cumsum(lengths)),
         observation_space=logs[0].observation_space,
         action_space=logs[0].action_space,
@@ -81,12 +87,12 @@ def join(*logs: Log) -> Log:
 
 
 @functools.cache
-def own_log(head: str) -> Log:
+def own_log(head: Head) -> Log:
     return sample_log(make_policy(head))
 
 
 @pytest.mark.parametrize("head", SPACES)
-def test_the_policy_s_own_log_is_recognised(head: str) -> None:
+def test_the_policy_s_own_log_is_recognised(head: Head) -> None:
     found = examine_behaviour(own_log(head), make_policy(head))
     assert found.own.all()
     assert (found.share, found.on_policy, found.consistent) == (1.0, True, True)
@@ -98,7 +104,7 @@ def test_the_policy_s_own_log_is_recognised(head: str) -> None:
 
 
 @pytest.mark.parametrize("head", SPACES)
-def test_another_policy_s_log_is_named(head: str) -> None:
+def test_another_policy_s_log_is_named(head: Head) -> None:
     found = examine_behaviour(own_log(head), make_policy(head, seed=5))
     assert found.share < 0.1
     assert not found.on_policy
@@ -107,7 +113,7 @@ def test_another_policy_s_log_is_named(head: str) -> None:
 
 
 @pytest.mark.parametrize("head", SPACES)
-def test_a_mixture_of_episodes_is_taken_apart(head: str) -> None:
+def test_a_mixture_of_episodes_is_taken_apart(head: Head) -> None:
     other = sample_log(make_policy(head, seed=5), episodes=10, seed=3)
     found = examine_behaviour(join(own_log(head), other), make_policy(head))
     np.testing.assert_array_equal(found.own, np.arange(30) < 20)
@@ -121,17 +127,17 @@ def test_a_mixture_of_episodes_is_taken_apart(head: str) -> None:
 
 
 @pytest.mark.parametrize("head", ["squashed_gaussian", "gaussian", "clipped_gaussian"])
-def test_the_same_mean_with_other_noise_is_another_policy(head: str) -> None:
+def test_the_same_mean_with_other_noise_is_another_policy(head: Head) -> None:
     policy = make_policy(head)
-    calmer = calm_policy(policy, 0.4)
-    assert calmer is not None
-    assert examine_behaviour(sample_log(calmer), policy).share == 0.0
-    assert examine_behaviour(own_log(head), calmer).share == 0.0
+    narrower = scale_noise(policy, 0.4)
+    assert narrower is not None
+    assert examine_behaviour(sample_log(narrower), policy).share == 0.0
+    assert examine_behaviour(own_log(head), narrower).share == 0.0
 
 
 @pytest.mark.parametrize("head", ["squashed_gaussian", "clipped_gaussian"])
 @pytest.mark.parametrize("push", [1.5, 4.0, 8.0])
-def test_saturated_actions_raise_no_false_alarm(head: str, push: float) -> None:
+def test_saturated_actions_raise_no_false_alarm(head: Head, push: float) -> None:
     """Actions pressed against a bound, partly or all of them, are still the policy's own."""
     policy = make_policy(head, sharpen=1.0)
     shift = jnp.array([push, -push, 0.0, 0.0])
@@ -150,7 +156,7 @@ def test_a_log_of_bounds_alone_is_not_that_of_a_quiet_policy() -> None:
     log = own_log("squashed_gaussian")
     bang = np.where(np.random.default_rng(0).random(log.actions.shape) < 0.5, -2.0, 2.0)
     forged = rebuild(log, bang.astype(np.float32))
-    quiet = calm_policy(make_policy("squashed_gaussian", sharpen=0.1), 0.3)
+    quiet = scale_noise(make_policy("squashed_gaussian", sharpen=0.1), 0.3)
     assert quiet is not None
     assert examine_behaviour(forged, quiet).share == 0.0
 
@@ -196,9 +202,9 @@ def test_a_deterministic_policy_allows_rounding_but_no_other_action() -> None:
 
 
 @pytest.mark.parametrize("head", ["squashed_gaussian", "gaussian"])
-def test_next_to_no_noise_is_no_noise(head: str) -> None:
+def test_next_to_no_noise_is_no_noise(head: Head) -> None:
     """Standard deviations far below the rounding of a log: places in them mean nothing."""
-    policy = calm_policy(make_policy(head), 1e-7)
+    policy = scale_noise(make_policy(head), 1e-7)
     assert policy is not None
     log = sample_log(policy)
     rounded = np.round(log.actions.astype(np.float64), 5).astype(np.float32)

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from nacre.diagnostics.log_index import LogIndex
-from nacre.diagnostics.overlap import measure_overlap, measure_value_range
+from nacre.diagnostics.overlap import Overlap, measure_overlap, measure_value_range
 from nacre.logs import Log
 from nacre.policies import Gaussian, Policy, Signature, TabularPolicy
 from nacre.simulators import random_world
@@ -32,7 +32,7 @@ class Linear(Policy):
     std: float
     signature: Signature = eqx.field(static=True, default=SIGNATURE)
 
-    def __call__(self, observations):
+    def __call__(self, observations: jax.Array) -> Gaussian:
         location = observations @ self.gain.T + self.shift
         return Gaussian(location, jnp.full_like(location, math.log(self.std)))
 
@@ -47,41 +47,43 @@ def make_log(n_rows: int = 3000) -> Log:
     return WORLD.sample_log(LinearPolicy(gain, np.array([0.3])), n_rows, seed=101, horizon=40)
 
 
-def measure(candidate: Policy, *, seed: int = 100):
+def measure(candidate: Policy, *, seed: int = 100) -> Overlap:
     log = make_log()
     return measure_overlap(
         jax.random.key(seed), log, linear(), candidate, log.starts, WORLD.discount
     )
 
 
-def test_old_policy_has_no_excess():
+def test_old_policy_has_no_excess() -> None:
     same = measure(linear())
     assert same.outside == same.outside_old < 0.3
     assert same.excess == same.penalty == 0.0
     assert same.missing == ()
 
 
-def test_less_noise_stays_inside():
+def test_less_noise_stays_inside() -> None:
     assert measure(linear(std=0.03)).excess == 0.0
 
 
-def test_outside_grows_with_the_distance_to_the_logs_actions():
+def test_outside_grows_with_the_distance_to_the_logs_actions() -> None:
     excess = [measure(linear(shift)).excess for shift in (0.0, 1.0, 2.0, 4.0)]
     assert excess == sorted(excess)
     assert excess[-1] > 0.95 > 0.5 > excess[0]
 
 
-def test_what_is_far_away_is_charged_with_the_whole_range_and_named():
+def test_what_is_far_away_is_charged_with_the_whole_range_and_named() -> None:
     far = measure(linear(6.0))
     assert far.outside > 0.99
     assert far.penalty == pytest.approx(far.excess * far.value_range)
     assert far.value_range == measure_value_range(make_log(), WORLD.discount)
     # The shift of 6 is in the actions that are missing; the log's reach is about 2.
-    assert far.missing[0].action[0] > 3.0
+    action = far.missing[0].action
+    assert isinstance(action, tuple)
+    assert action[0] > 3.0
     assert 0.0 < sum(case.share for case in far.missing) <= 1.0 + 1e-6
 
 
-def test_same_key_gives_the_same_numbers_and_json():
+def test_same_key_gives_the_same_numbers_and_json() -> None:
     first, again = measure(linear(1.0)), measure(linear(1.0))
     assert first == again
     record = json.loads(json.dumps(first.as_json()))
@@ -98,7 +100,7 @@ def two_actions(*, log_action: int | None) -> tuple[Log, TabularPolicy, TabularP
     return log, old, TabularPolicy.from_probabilities(np.tile([0.0, 1.0], (5, 1)))
 
 
-def test_discrete_action_that_was_never_logged_is_outside_at_once():
+def test_discrete_action_that_was_never_logged_is_outside_at_once() -> None:
     log, old, candidate = two_actions(log_action=0)
     overlap = measure_overlap(jax.random.key(0), log, old, candidate, log.starts, 0.9)
     assert (overlap.outside, overlap.outside_old, overlap.excess) == (1.0, 0.0, 1.0)
@@ -106,13 +108,13 @@ def test_discrete_action_that_was_never_logged_is_outside_at_once():
     assert {case.state for case in overlap.missing} <= set(log.starts.tolist())
 
 
-def test_discrete_pairs_that_were_logged_are_inside():
+def test_discrete_pairs_that_were_logged_are_inside() -> None:
     log, old, candidate = two_actions(log_action=None)
     overlap = measure_overlap(jax.random.key(0), log, old, candidate, log.starts, 0.9)
     assert overlap.outside == overlap.outside_old == 0.0
 
 
-def test_share_that_leaves_late_counts_less():
+def test_share_that_leaves_late_counts_less() -> None:
     """A chain 0 → 1 → 2 → …; the candidate departs at state 3 for sure: E[γ^τ] = γ³."""
     n = 6
     steps = np.arange(n)
@@ -140,7 +142,7 @@ def test_share_that_leaves_late_counts_less():
     assert overlap.note == ""
 
 
-def test_log_without_any_outcome_cannot_tell():
+def test_log_without_any_outcome_cannot_tell() -> None:
     log, old, candidate = two_actions(log_action=0)
     blank = Log.from_arrays(
         log.observations,
@@ -159,7 +161,7 @@ def test_log_without_any_outcome_cannot_tell():
     assert overlap.note.startswith("All outcomes in the log are zero")
 
 
-def test_range_of_a_steady_reward_that_goes_on_is_that_reward_forever():
+def test_range_of_a_steady_reward_that_goes_on_is_that_reward_forever() -> None:
     """Truncated after 10 steps of reward 1: 1/(1-γ), not the sum of 10."""
     log = Log.from_arrays(
         observations=np.zeros((40, 1)),
@@ -172,7 +174,7 @@ def test_range_of_a_steady_reward_that_goes_on_is_that_reward_forever():
     assert measure_value_range(log, 0.9) == pytest.approx(10.0)
 
 
-def test_rare_action_is_looked_up_among_its_own_rows():
+def test_rare_action_is_looked_up_among_its_own_rows() -> None:
     """Vector states, two actions: action 1 was logged for positive states only."""
     rng = np.random.default_rng(101)
     states = rng.normal(size=(2000, 2)).astype(np.float32)

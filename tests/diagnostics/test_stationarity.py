@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 import pytest
@@ -28,8 +29,11 @@ def join(*logs: Log) -> Log:
     """Episodes of several logs, one log after the other."""
     lengths = np.concatenate([log.episode_lengths for log in logs])
     names = ("observations", "actions", "rewards", "terminated", "truncated", "next_observations")
+    arrays: dict[str, Any] = {
+        name: np.concatenate([getattr(log, name) for log in logs]) for name in names
+    }
     return Log.from_arrays(
-        **{name: np.concatenate([getattr(log, name) for log in logs]) for name in names},
+        **arrays,
         offsets=np.append(0, np.cumsum(lengths)),
         observation_space=logs[0].observation_space,
         action_space=logs[0].action_space,
@@ -115,7 +119,7 @@ def test_vectors(kind: str) -> None:
         after = sample_linear(LinearPolicy(0.6 * STEADY.gain, STEADY.std), 101)
     drift = find_drift(join(before, after), seed=0)
     assert kind in drift.found
-    assert abs(drift.changes[kind].unit / 150 - 0.5) < 0.1  # type: ignore[index]
+    assert abs(drift.changes[kind].unit / 150 - 0.5) < 0.1
 
 
 def test_one_long_episode_is_cut_into_blocks() -> None:

@@ -1,141 +1,145 @@
-"""Weighted episodes: equal to a plain loop, exact where critics are, right where they are wrong."""
+"""Cross-fitted critics and weighted episodes against exact truth."""
 
 from __future__ import annotations
 
-import math
+import dataclasses
+import functools
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from nacre.estimators import exact
-from nacre.estimators.doubly_robust import LEAST_EFFECTIVE, SecondOpinion, weigh_episodes
+from nacre.estimators import doubly_robust as module
+from nacre.estimators.base import Estimate, Problem, report_nothing
+from nacre.estimators.doubly_robust import LEAST_EFFECTIVE, DoublyRobust, Fold, starts_alike
 from nacre.logs import Log
-from nacre.policies import TabularPolicy
-from nacre.simulators import FiniteWorld, random_policy, random_world
-from nacre.training.critics import Critics
+from nacre.training.backup import CriticConfig
+from nacre.training.evaluation_config import EvaluationConfig
+from tests.support.one_hot import (
+    NEW,
+    OLD,
+    Table,
+    as_network,
+    find_gain,
+    pose_vectors,
+    sample_vectors,
+)
 
-DISCOUNT = 0.8
-WORLD = random_world(5, 4, 3, discount=DISCOUNT, terminating=True).starting_at(0)
-OLD = 0.5 * random_policy(1, WORLD) + 0.5 / 3
-NEW = 0.5 * OLD + 0.5 * random_policy(2, WORLD)
+CRITICS = CriticConfig(
+    n_critics=2, hidden=(), scale_returns=True, learning_rate=0.03, polyak=0.8, backup="own"
+)
+QUICK = DoublyRobust(
+    EvaluationConfig(
+        CRITICS,
+        epochs=2,
+        steps_per_epoch=50,
+        prefit_steps=50,
+        combine="mean",
+        n_actions=64,
+        averaged=True,
+        asked_once=True,
+    )
+)
 
 
-def policy(table: np.ndarray) -> TabularPolicy:
-    return TabularPolicy.from_probabilities(table)
+@functools.cache
+def make_problem() -> Problem:
+    return pose_vectors()
 
 
-def critics_of(table: np.ndarray, shift: float = 0.0) -> Critics:
-    """Two members that know the values of a policy exactly, but for a shift."""
-    signature = policy(table).signature
-    made = Critics.init(jax.random.key(0), signature, n_critics=2, hidden=())
-    q = jnp.asarray(exact.state_action_values(WORLD, table), float) + shift
-    weight = jnp.broadcast_to(q, made.weights[0].shape)
-    return Critics(
-        (weight,), (jnp.zeros_like(made.biases[0]),), (), None, made.shift, made.spread, signature
+@functools.cache
+def prepare() -> tuple[Fold, ...]:
+    return QUICK.prepare(jax.random.key(100), make_problem(), report_nothing)
+
+
+def estimate(table: Table = NEW, estimator: DoublyRobust = QUICK) -> Estimate:
+    return estimator.estimate(
+        jax.random.key(101), make_problem(), prepare(), as_network(table), report_nothing
     )
 
 
-def opinion(log: Log, shift: float = 0.0, new: np.ndarray = NEW) -> SecondOpinion:
-    return weigh_episodes(
-        log,
-        policy(OLD),
-        policy(new),
-        critics_of(OLD, shift),
-        critics_of(new, shift),
-        discount=DISCOUNT,
+def test_it_finds_the_exact_gain() -> None:
+    found = estimate()
+    assert found.informative
+    assert (found.estimator, found.basis) == ("doubly_robust", "data")
+    assert abs(found.gain - find_gain()) < 4 * found.standard_error
+    assert found.standard_error < 0.3 * abs(find_gain())
+    assert found.overlap_penalty == 0.0
+    assert not QUICK.extrapolates
+    assert found.diagnostics["effective_episodes"] >= LEAST_EFFECTIVE
+    assert found.degrees == pytest.approx(found.diagnostics["effective_episodes"] - 1)
+
+
+def test_the_old_policy_itself_gains_nothing() -> None:
+    found = estimate(OLD)
+    assert found.gain == pytest.approx(0.0, abs=1e-4)
+    # All episodes carry the weight, in each of the two folds.
+    assert found.diagnostics["effective_episodes"] == pytest.approx(
+        make_problem().log.n_episodes // 2, abs=1
     )
 
 
-def sample(n: int = 4000, world: FiniteWorld = WORLD) -> Log:
-    return world.sample_log(OLD, n, seed=3, horizon=12)
-
-
-def loop(log: Log, table: np.ndarray, q: np.ndarray) -> float:
-    """The formula, an episode and a step at a time."""
-    v = (table * q).sum(axis=1)
-    episodes = list(log.episodes())
-    longest = max(len(one) for one in episodes)
-    weights = np.ones((len(episodes), longest + 1))
-    for i, one in enumerate(episodes):
-        for t in range(longest):
-            factor = 1.0
-            if t < len(one):
-                s, a = int(one.observations[t]), int(one.actions[t])
-                factor = table[s, a] / OLD[s, a]
-            weights[i, t + 1] = weights[i, t] * factor
-    weights /= weights.sum(axis=0)
-    total = 0.0
-    for i, one in enumerate(episodes):
-        for t in range(len(one)):
-            s, a = int(one.observations[t]), int(one.actions[t])
-            total += DISCOUNT**t * weights[i, t + 1] * (float(one.rewards[t]) - q[s, a])
-            total += DISCOUNT**t * weights[i, t] * v[s]
-        if not one.terminated[-1]:
-            ahead = v[int(one.next_observations[-1])]
-            total += DISCOUNT ** len(one) * weights[i, len(one)] * ahead
-    return total
-
-
-def test_it_is_the_formula() -> None:
-    log = sample(600)
-    wrong = 0.7
-    expected = loop(log, NEW, exact.state_action_values(WORLD, NEW) + wrong) - loop(
-        log, OLD, exact.state_action_values(WORLD, OLD) + wrong
-    )
-    assert opinion(log, wrong).gain == pytest.approx(expected, rel=1e-4, abs=1e-5)
-
-
-@pytest.mark.parametrize("shift", [0.0, 3.0])
-def test_it_finds_the_exact_gain_even_by_wrong_critics(shift: float) -> None:
-    found = opinion(sample(), shift)
-    truth = float(exact.start_value(WORLD, NEW) - exact.start_value(WORLD, OLD))
-    assert found.usable
+def test_a_worse_candidate_is_found_to_be_worse() -> None:
+    mirrored = np.clip(2 * OLD - NEW, 0.02, None)
+    mirrored /= mirrored.sum(axis=1, keepdims=True)
+    found, truth = estimate(mirrored), find_gain(mirrored)
+    assert np.sign(truth) == -np.sign(find_gain())
     assert abs(found.gain - truth) < 4 * found.standard_error
-    assert found.standard_error < 0.2 * abs(truth)
 
 
-def test_the_old_policy_itself_gains_nothing_and_every_episode_counts() -> None:
-    log = sample(500)
-    found = opinion(log, new=OLD)
-    assert abs(found.gain) < 1e-5
-    assert found.effective_episodes == pytest.approx(log.n_episodes, rel=1e-6)
+def test_critics_are_fitted_to_the_other_fold() -> None:
+    def episodes(log: Log) -> list[bytes]:
+        return sorted(one.observations.tobytes() + one.actions.tobytes() for one in log.episodes())
+
+    folds = prepare()
+    assert len(folds) == 2
+    whole = episodes(make_problem().log)
+    for fold in folds:
+        assert sorted(episodes(fold.scored) + episodes(fold.fitted)) == whole
+    assert folds[0].scored.fingerprint() == folds[1].fitted.fingerprint()
 
 
-def test_few_episodes_behind_it_are_no_opinion() -> None:
-    far = np.eye(3)[np.argmin(OLD, axis=1)]
-    lonely = WORLD.sample_log(OLD, 60, seed=1, horizon=12)
-    found = opinion(lonely, new=0.999 * far + 0.001 / 3)
-    assert found.effective_episodes < LEAST_EFFECTIVE
-    assert not found.usable
-    # The critics were not asked.
-    assert math.isnan(found.gain)
-    assert found.contradicts(100.0, 0.0) == 0.0
+def test_it_is_pure() -> None:
+    once, again = estimate(), estimate()
+    assert once == again
+    # The candidate's key is not used: neither order nor number of candidates matters.
+    other = QUICK.estimate(
+        jax.random.key(7), make_problem(), prepare(), as_network(NEW), report_nothing
+    )
+    assert other == once
 
 
-def test_the_bound_by_hand() -> None:
-    # Student's t for 61 episodes at 95 %: 1.6706.
-    known = SecondOpinion(gain=2.0, standard_error=0.5, effective_episodes=61.0)
-    assert known.bound(0.95) == pytest.approx(2.0 - 1.6706 * 0.5, abs=1e-4)
-    assert known.bound(0.5) == pytest.approx(2.0)
-    for unknown in (SecondOpinion(2.0, 0.5, 49.0), SecondOpinion(math.nan, math.nan, 500.0)):
-        assert unknown.bound(0.95) == -math.inf
+def test_a_candidate_that_nobody_follows_is_not_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Weights that all vanish say nothing, and no critics are fitted for it."""
+    never = np.eye(3)[np.argmin(OLD, axis=1)]
+    prepare()
+    monkeypatch.setattr(module, "evaluate_policy", lambda *a, **k: pytest.fail("fitted"))
+    alone = dataclasses.replace(QUICK, by_state=False)
+    found = estimate(1e-4 / 3 + (1 - 1e-4) * never, alone)
+    assert not found.informative
+    assert found.diagnostics["effective_episodes"] < LEAST_EFFECTIVE
+    assert "10 are needed" in found.reason
 
 
-def test_contradiction_is_what_errors_do_not_explain() -> None:
-    found = SecondOpinion(5.0, 0.3, 100.0)
-    assert found.contradicts(5.5, 0.4) == 0.0
-    assert found.contradicts(8.0, 0.4) == pytest.approx(3.0 - 2 * 0.5)
-    assert SecondOpinion(math.nan, 0.3, 100.0).contradicts(8.0, 0.4) == 0.0
-    assert SecondOpinion(math.nan, 0.3, 100.0).as_json()["gain"] is None
+def test_where_it_does_not_apply() -> None:
+    log = sample_vectors(400)
+    assert QUICK.applies(pose_vectors(log)) == ""
+    assert "two folds" in QUICK.applies(pose_vectors(log.select([0, 1, 2])))
+    elsewhere = np.eye(4, dtype=np.float32)[[2]]
+    assert "own starts" in QUICK.applies(pose_vectors(log, elsewhere))
+    # Some of the log's own starts are fine.
+    assert QUICK.applies(pose_vectors(log, log.starts[:3])) == ""
 
 
-def test_many_rows_are_read_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    log = sample(800)
-    whole = opinion(log)
-    monkeypatch.setattr("nacre.estimators.doubly_robust.CHUNK", 64)
-    assert math.isfinite(whole.gain)
-    assert opinion(log).gain == pytest.approx(whole.gain, rel=1e-5)
-    monkeypatch.setattr("nacre.estimators.doubly_robust.MOST_EPISODES", 30)
-    assert opinion(log).effective_episodes <= 30
+def test_starts_are_compared_by_rows() -> None:
+    starts = np.array([[0.0, 1.0], [2.0, 3.0]])
+    assert starts_alike(starts[::-1], starts)
+    assert not starts_alike(np.array([[0.0, 3.0]]), starts)
+    assert starts_alike(np.array([1, 1]), np.array([0, 1]))
+    assert not starts_alike(np.array([2]), np.array([0, 1]))
+
+
+def test_progress_is_told_by_folds() -> None:
+    heard: list[float] = []
+    QUICK.estimate(jax.random.key(0), make_problem(), prepare(), as_network(NEW), heard.append)
+    assert heard == [0.5, 1.0]

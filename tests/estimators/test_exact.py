@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import cast
 
 import jax
 import numpy as np
 import pytest
+from numpy.typing import ArrayLike, NDArray
 
 from nacre.errors import InputError
 from nacre.estimators.exact import (
@@ -53,7 +55,7 @@ PRINTED = {
 WORLDS = [(seed, terminating) for seed in range(8) for terminating in (False, True)]
 
 
-def sample_world(seed, terminating):
+def sample_world(seed: int, terminating: bool) -> FiniteWorld:
     rng = np.random.default_rng(seed)
     n_states, n_actions = int(rng.integers(1, 25)), int(rng.integers(1, 6))
     discount = rng.uniform(0.3, 0.95)
@@ -62,7 +64,7 @@ def sample_world(seed, terminating):
 
 
 @pytest.mark.parametrize("name", TWO_STATE_VALUES)
-def test_two_state_values(name):
+def test_two_state_values(name: str) -> None:
     """As the geometric series gives them, to 1e-9, and as the paper prints them, to 2 decimals."""
     world, policies = two_state_world(), two_state_policies()
     found = values(world, policies[name])
@@ -73,7 +75,7 @@ def test_two_state_values(name):
     np.testing.assert_allclose(net, PRINTED[name][1], atol=0.005)
 
 
-def test_two_state_net_q_depends_on_the_first_action():
+def test_two_state_net_q_depends_on_the_first_action() -> None:
     """Proposition po_action: n1 is best at s_α, but not if the first action there is `alt`."""
     world, policies = two_state_world(), two_state_policies()
     net_q = {
@@ -86,14 +88,14 @@ def test_two_state_net_q_depends_on_the_first_action():
     assert net_q["n1"][0, 1] < net_q["n3"][0, 1]
 
 
-def test_two_state_range_and_optimum():
+def test_two_state_range_and_optimum() -> None:
     world = two_state_world()
     np.testing.assert_array_equal(optimal_policy(world), two_state_policies()["n3"])
     np.testing.assert_allclose(value_range(world), [0.0, ALWAYS], atol=1e-9)
     np.testing.assert_allclose(value_range(world, 1), [0.0, ALWAYS], atol=1e-9)
 
 
-def test_value_of_a_step_that_may_be_the_last():
+def test_value_of_a_step_that_may_be_the_last() -> None:
     """r + γ(1-d) r + ... = r / (1 - γ(1-d)), worked by hand for r = 2, d = 1/4, γ = 0.8."""
     world = FiniteWorld(
         transition=np.ones((1, 1, 1)),
@@ -107,7 +109,7 @@ def test_value_of_a_step_that_may_be_the_last():
 
 
 @pytest.mark.parametrize(("seed", "terminating"), WORLDS)
-def test_values_relate(seed, terminating):
+def test_values_relate(seed: int, terminating: bool) -> None:
     """V = Σ_a π Q, and the start's value is what the visited states earn; to 1e-10."""
     world = sample_world(seed, terminating)
     policy = random_policy(seed, world)
@@ -121,7 +123,7 @@ def test_values_relate(seed, terminating):
 
 
 @pytest.mark.parametrize(("seed", "terminating"), WORLDS)
-def test_net_bellman_operator_contracts_by_the_discount(seed, terminating):
+def test_net_bellman_operator_contracts_by_the_discount(seed: int, terminating: bool) -> None:
     world = sample_world(seed, terminating)
     rng = np.random.default_rng(seed)
     operator = net_bellman_operator(world, random_policy(seed, world), rng.uniform(0, 50))
@@ -132,7 +134,7 @@ def test_net_bellman_operator_contracts_by_the_discount(seed, terminating):
         assert after <= world.discount * before * (1 + 1e-9)
 
 
-def test_the_contraction_factor_is_reached():
+def test_the_contraction_factor_is_reached() -> None:
     """Where nothing terminates, constants shrink by exactly γ."""
     world = random_world(0, 5, 3, discount=0.7)
     operator = net_bellman_operator(world, random_policy(0, world), 3.0)
@@ -141,7 +143,7 @@ def test_the_contraction_factor_is_reached():
 
 
 @pytest.mark.parametrize(("seed", "terminating"), WORLDS)
-def test_fixed_point_is_q_minus_cost(seed, terminating):
+def test_fixed_point_is_q_minus_cost(seed: int, terminating: bool) -> None:
     """To 1e-8, from any beginning, also where steps terminate."""
     world = sample_world(seed, terminating)
     rng = np.random.default_rng(seed)
@@ -156,7 +158,7 @@ def test_fixed_point_is_q_minus_cost(seed, terminating):
     assert np.abs(reached.value - expected).max() <= reached.error_bound + 1e-11
 
 
-def test_dropping_the_absorbing_state_s_net_value_would_lose_the_cost():
+def test_dropping_the_absorbing_state_s_net_value_would_lose_the_cost() -> None:
     """Bootstrapping with zero after termination is off by γ d C: the operator must not do it."""
     world = random_world(2, 4, 2, terminating=True)
     policy, cost = random_policy(2, world), 10.0
@@ -168,7 +170,7 @@ def test_dropping_the_absorbing_state_s_net_value_would_lose_the_cost():
     np.testing.assert_allclose(naive - net_q, lost, atol=1e-10)
 
 
-def test_iteration_says_when_it_gave_up():
+def test_iteration_says_when_it_gave_up() -> None:
     world = two_state_world()
     operator = net_bellman_operator(world, two_state_policies()["n3"], 0.0)
     short = iterate_to_fixed_point(operator, np.zeros((2, 2)), contraction=0.99, max_iterations=5)
@@ -179,7 +181,7 @@ def test_iteration_says_when_it_gave_up():
 
 
 @pytest.mark.parametrize(("seed", "terminating"), WORLDS)
-def test_no_policy_leaves_the_value_range(seed, terminating):
+def test_no_policy_leaves_the_value_range(seed: int, terminating: bool) -> None:
     world = sample_world(seed, terminating)
     low, high = value_range(world)
     rng = np.random.default_rng(seed)
@@ -195,7 +197,7 @@ def test_no_policy_leaves_the_value_range(seed, terminating):
     np.testing.assert_allclose(start_value(world, best), high, atol=1e-12)
 
 
-def test_a_batch_is_its_members():
+def test_a_batch_is_its_members() -> None:
     world = random_world(1, 7, 3, terminating=True)
     batch = np.stack([random_policy(seed, world) for seed in range(6)]).reshape(2, 3, 7, 3)
     for evaluate in (values, state_action_values, start_value, occupancy):
@@ -204,13 +206,13 @@ def test_a_batch_is_its_members():
             np.testing.assert_allclose(together[index], evaluate(world, batch[index]), atol=1e-12)
 
 
-def test_keeping_the_old_policy_costs_nothing():
+def test_keeping_the_old_policy_costs_nothing() -> None:
     """Even under a cost that charges an unchanged policy."""
     world = random_world(0, 3, 2)
     old = random_policy(0, world)
     new = old[::-1].copy()
 
-    def always(old, new):
+    def always(old: NDArray[np.float64], new: NDArray[np.float64]) -> float:
         return 7.0
 
     assert switching_cost(old, old.copy(), always) == 0.0
@@ -222,14 +224,18 @@ def test_keeping_the_old_policy_costs_nothing():
     )
 
 
-def test_costs_in_jax_are_charged_in_double():
+def test_costs_in_jax_are_charged_in_double() -> None:
     """0.1 + 0.2 in float32 is off by 1e-8."""
     old, new = np.array([[0.1, 0.9]]), np.array([[0.2, 0.8]])
-    charged = switching_cost(old, new, lambda old, new: jax.numpy.sum(old[:, 0] + new[:, 0]))
+
+    def charge(old: NDArray[np.float64], new: NDArray[np.float64]) -> float:
+        return cast("float", jax.numpy.sum(old[:, 0] + new[:, 0]))
+
+    charged = switching_cost(old, new, charge)
     np.testing.assert_allclose(charged, 0.1 + 0.2, rtol=1e-15)
 
 
-def test_single_precision_tables_are_evaluated_in_double():
+def test_single_precision_tables_are_evaluated_in_double() -> None:
     world = random_world(0, 3, 2)
     table = jax.numpy.asarray(random_policy(0, world))
     assert table.dtype == np.float32
@@ -237,7 +243,7 @@ def test_single_precision_tables_are_evaluated_in_double():
 
 
 @pytest.mark.parametrize("terminating", [False, True])
-def test_gradient_agrees_with_finite_differences(terminating):
+def test_gradient_agrees_with_finite_differences(terminating: bool) -> None:
     """Along directions that keep rows summing to one; central differences, relative 1e-6."""
     world = random_world(5, 6, 3, terminating=terminating)
     policy = random_policy(5, world, concentration=5.0)
@@ -245,11 +251,11 @@ def test_gradient_agrees_with_finite_differences(terminating):
     direction -= direction.mean(axis=1, keepdims=True)
     weights = np.arange(18.0).reshape(6, 3)
 
-    def objectives(table):
+    def objectives(table: ArrayLike) -> tuple[NDArray[np.float64], ...]:
         return (
             start_value(world, table),
-            (weights * state_action_values(world, table)).sum(),
-            (weights[:, 0] * occupancy(world, table)).sum(),
+            cast("NDArray[np.float64]", (weights * state_action_values(world, table)).sum()),
+            cast("NDArray[np.float64]", (weights[:, 0] * occupancy(world, table)).sum()),
         )
 
     for number in range(3):
@@ -262,14 +268,14 @@ def test_gradient_agrees_with_finite_differences(terminating):
         )
 
 
-def test_traced_in_single_precision_is_refused():
+def test_traced_in_single_precision_is_refused() -> None:
     world = two_state_world()
     table = np.full((2, 2), 0.5, dtype=np.float32)
     with pytest.raises(InputError, match="traced in float32, exact values need float64"):
         jax.grad(lambda policy: start_value(world, policy))(table)
 
 
-def test_wrong_policies_are_refused():
+def test_wrong_policies_are_refused() -> None:
     world = two_state_world()
     with pytest.raises(InputError, match="is no distribution"):
         values(world, np.ones((2, 2)))
@@ -277,7 +283,7 @@ def test_wrong_policies_are_refused():
         net_bellman_operator(world, np.full((3, 2), 0.5), 1.0)
 
 
-def test_another_start_is_another_question():
+def test_another_start_is_another_question() -> None:
     world = random_world(0, 4, 2)
     policy = random_policy(0, world)
     whole = values(world, policy)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 
 import equinox as eqx
 import jax
@@ -12,9 +13,9 @@ import numpy as np
 import pytest
 
 from nacre.errors import InputError
-from nacre.estimators.base import Estimator, Problem, report_nothing
+from nacre.estimators.base import Estimate, Estimator, Problem, report_nothing
 from nacre.estimators.dynamics import DynamicsConfig
-from nacre.estimators.model import Model
+from nacre.estimators.model import Model, Prepared
 from nacre.logs import Log
 from nacre.policies import Gaussian, Policy, Signature, TabularPolicy
 from nacre.simulators import random_world
@@ -38,7 +39,7 @@ class Linear(Policy):
         static=True, default=Signature(WORLD.observation_space, WORLD.action_space)
     )
 
-    def __call__(self, observations):
+    def __call__(self, observations: jax.Array) -> Gaussian:
         location = observations @ self.gain.T
         return Gaussian(location, jnp.broadcast_to(jnp.log(self.std), location.shape))
 
@@ -48,30 +49,30 @@ def wrap(policy: LinearPolicy) -> Linear:
 
 
 @functools.cache
-def set_up():
+def set_up() -> tuple[Problem, Prepared]:
     log = WORLD.sample_log(OLD, 4000, seed=101, horizon=40)
     problem = Problem(log, wrap(OLD), log.starts, WORLD.discount)
     return problem, SMALL.prepare(jax.random.key(100), problem, report_nothing)
 
 
-def estimate(candidate: Policy, *, model: Model = SMALL, seed: int = 101):
+def estimate(candidate: Policy, *, model: Model = SMALL, seed: int = 101) -> Estimate:
     problem, prepared = set_up()
     return model.estimate(jax.random.key(seed), problem, prepared, candidate, report_nothing)
 
 
-def test_it_is_an_estimator():
+def test_it_is_an_estimator() -> None:
     assert isinstance(SMALL, Estimator)
     assert SMALL.name == "model"
 
 
-def test_old_policy_gains_nothing_over_itself_but_is_not_certain():
+def test_old_policy_gains_nothing_over_itself_but_is_not_certain() -> None:
     same = estimate(wrap(OLD))
     assert same.gain == 0.0
     assert same.informative
     assert same.standard_error >= SMALL.floor * same.diagnostics["value_range"] > 0.0
 
 
-def test_gain_in_a_linear_world_is_the_closed_form():
+def test_gain_in_a_linear_world_is_the_closed_form() -> None:
     true = WORLD.start_value(BETTER) - WORLD.start_value(OLD)
     better = estimate(wrap(BETTER))
     assert better.informative, better.reason
@@ -85,18 +86,18 @@ def test_gain_in_a_linear_world_is_the_closed_form():
     assert abs(better.diagnostics["level_error"]) < 0.03 * span
 
 
-def test_linear_world_is_explained_but_for_its_noise():
+def test_linear_world_is_explained_but_for_its_noise() -> None:
     _, prepared = set_up()
     noise = np.asarray(prepared.dynamics.noise)
     np.testing.assert_allclose(noise, np.tile(WORLD.noise_std, (3, 1)), rtol=0.15)
     assert prepared.fit["unexplained_reward"] < 0.05
 
 
-def test_same_key_gives_the_same_numbers():
+def test_same_key_gives_the_same_numbers() -> None:
     assert estimate(wrap(BETTER)) == estimate(wrap(BETTER))
 
 
-def test_not_informative_where_the_level_or_the_spread_is_off():
+def test_not_informative_where_the_level_or_the_spread_is_off() -> None:
     problem, prepared = set_up()
     wrong = prepared._replace(level_error=0.2 * prepared.span)
     said = SMALL.estimate(jax.random.key(0), problem, wrong, wrap(OLD), report_nothing)
@@ -109,7 +110,7 @@ def test_not_informative_where_the_level_or_the_spread_is_off():
     assert math.isinf(spread.standard_error)
 
 
-def test_it_says_why_it_does_not_apply():
+def test_it_says_why_it_does_not_apply() -> None:
     problem, _ = set_up()
     assert SMALL.applies(problem) == ""
     few = Problem(problem.log.select([0, 1]), problem.old_policy, problem.start, 0.9)
@@ -130,6 +131,8 @@ def test_it_says_why_it_does_not_apply():
         (lambda: DynamicsConfig(held_out=1.0), "held_out = 1.0"),
     ],
 )
-def test_settings_that_make_no_sense_are_refused(make, text):
+def test_settings_that_make_no_sense_are_refused(
+    make: Callable[[], Model | DynamicsConfig], text: str
+) -> None:
     with pytest.raises(InputError, match=text):
         make()

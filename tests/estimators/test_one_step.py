@@ -3,12 +3,14 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from gymnasium.spaces import Box, Discrete
+from gymnasium.spaces import Box, Discrete, Space
+from numpy.typing import ArrayLike
 from scipy import stats
 
 from nacre.errors import InputError
@@ -18,10 +20,12 @@ from nacre.estimators.policy_ratios import PolicyRatios
 from nacre.estimators.scores import count_effective
 from nacre.inference.sensitivity import WeightedOutcomes, worst_gain
 from nacre.logs import Log
+from nacre.policies.heads import Head
 from nacre.policies.network_policy import MLPPolicy
 from nacre.policies.networks import MLP
 from nacre.policies.policy import Policy, Signature
 from nacre.policies.tabular import TabularPolicy
+from tests.support.policies import expect
 
 Draw = Callable[[np.random.Generator, int], Log]
 
@@ -36,7 +40,14 @@ class Bandit:
     gain: float
 
 
-def make_log(x, a, r, observations, actions, columns=None) -> Log:
+def make_log(
+    x: np.ndarray,
+    a: np.ndarray,
+    r: np.ndarray,
+    observations: Space[Any],
+    actions: Space[Any],
+    columns: dict[str, np.ndarray] | None = None,
+) -> Log:
     n = len(r)
     return Log.from_arrays(
         x,
@@ -57,7 +68,7 @@ def softmax(logits: np.ndarray) -> np.ndarray:
 
 def choose(rng: np.random.Generator, probabilities: np.ndarray) -> np.ndarray:
     below = np.cumsum(probabilities, axis=1) < rng.random(len(probabilities))[:, None]
-    return np.minimum(below.sum(axis=1), probabilities.shape[1] - 1).astype(np.int32)
+    return np.asarray(np.minimum(below.sum(axis=1), probabilities.shape[1] - 1), np.int32)
 
 
 def table_bandit(
@@ -83,11 +94,19 @@ def table_bandit(
             r = mean + rng.normal(size=n)
         return make_log(x, a, r, Discrete(20), Discrete(4), {"propensity": old[x, a]})
 
-    policies = (TabularPolicy.from_probabilities(table) for table in (old, new))
-    return Bandit(draw, *policies, float(frequencies @ ((new - old) * means).sum(axis=1)))
+    gain = float(frequencies @ ((new - old) * means).sum(axis=1))
+    return Bandit(
+        draw, TabularPolicy.from_probabilities(old), TabularPolicy.from_probabilities(new), gain
+    )
 
 
-def linear_policy(weights, biases, signature, head) -> MLPPolicy:
+def table_of(policy: Policy) -> np.ndarray:
+    return np.asarray(expect(TabularPolicy, policy).table)
+
+
+def linear_policy(
+    weights: ArrayLike, biases: ArrayLike, signature: Signature, head: Head
+) -> MLPPolicy:
     network = MLP(
         (jnp.asarray(weights, jnp.float32),), (jnp.asarray(biases, jnp.float32),), ("identity",)
     )
@@ -104,7 +123,7 @@ def vector_bandit(seed: int, *, shift: float = 1.0) -> Bandit:
     waves, kinks = rng.normal(size=(2, 3, 3))
 
     def mean(x: np.ndarray) -> np.ndarray:
-        return np.sin(2.0 * x @ waves) + np.abs(x @ kinks)
+        return np.asarray(np.sin(2.0 * x @ waves) + np.abs(x @ kinks))
 
     many = rng.normal(size=(300_000, 3))
     difference = softmax(many @ second) - softmax(many @ first)
@@ -257,7 +276,7 @@ def test_logged_propensities_agree_with_known_ones() -> None:
     log = bandit.draw(np.random.default_rng(114), 5000)
     known = estimate(log, bandit.old, bandit.new)
     # The policy may then be a rough clone: taken actions have their own probability.
-    rough = TabularPolicy.from_probabilities(0.9 * np.asarray(bandit.old.table) + 0.025)
+    rough = TabularPolicy.from_probabilities(0.9 * table_of(bandit.old) + 0.025)
     logged = estimate(log, rough, bandit.new, OneStep(propensities="logged"))
     assert logged.informative
     assert logged.gain == pytest.approx(known.gain, abs=2 * known.standard_error)
@@ -273,7 +292,7 @@ def test_estimated_propensities_cover_with_their_uncertainty() -> None:
         counts = np.full((20, 4), 0.5)
         np.add.at(counts, (other.observations, other.actions), 1.0)
         table = counts / counts.sum(axis=1, keepdims=True)
-        away = np.abs(table - np.asarray(bandit.old.table)).sum(axis=1)[log.observations] / 2
+        away = np.abs(table - table_of(bandit.old)).sum(axis=1)[log.observations] / 2
         estimator = OneStep(propensities="estimated", uncertainty=float(away.mean()))
         said = estimate(log, TabularPolicy.from_probabilities(table), bandit.new, estimator)
         low, high = bounds(said)
@@ -291,7 +310,7 @@ def test_what_the_log_hardly_tried_is_charged(rare: float) -> None:
     """
     old = np.tile([0.5, 0.5 - rare, rare], (3, 1))
     new = np.tile([0.3, 0.69, 0.01], (3, 1))
-    policies = [TabularPolicy.from_probabilities(table) for table in (old, new)]
+    old_policy, new_policy = map(TabularPolicy.from_probabilities, (old, new))
     means = np.array([0.4, 0.6, 0.0])
     truth = float((new - old)[0] @ means)
     for seed in range(116, 122):
@@ -299,7 +318,7 @@ def test_what_the_log_hardly_tried_is_charged(rare: float) -> None:
         x = rng.integers(0, 3, 3000).astype(np.int32)
         a = choose(rng, old[x])
         r = (rng.random(3000) < means[a]).astype(float)
-        said = estimate(make_log(x, a, r, Discrete(3), Discrete(3)), *policies)
+        said = estimate(make_log(x, a, r, Discrete(3), Discrete(3)), old_policy, new_policy)
         low, high = bounds(said)
         assert said.informative
         assert low <= truth <= high
@@ -359,7 +378,7 @@ def test_wrong_probabilities_are_noticed() -> None:
     """The log was made by another policy than the one given."""
     bandit = table_bandit(119)
     log = bandit.draw(np.random.default_rng(119), 5000)
-    shuffled = TabularPolicy.from_probabilities(np.asarray(bandit.old.table)[:, ::-1])
+    shuffled = TabularPolicy.from_probabilities(table_of(bandit.old)[:, ::-1])
     said = estimate(log, shuffled, bandit.new)
     assert not said.informative
     assert "do not fit" in said.reason

@@ -152,6 +152,6 @@ def test_the_command_line_gives_a_verdict(
     found = advise_quickly(monkeypatch, capsys, *sources.arguments())
     log = read(sources)
     assert found["log"]["sha256"] == log.fingerprint()
-    assert found["behaviour"]["on_policy"]
+    assert found["log_checks"]["on_policy"]["on_policy"]
     assert found["cost"]["total"] > 0
     assert read_cost(sources.cost).learning_weight == found["cost_model"]["learning_weight"]

@@ -9,10 +9,10 @@ import pytest
 
 from nacre.errors import InputError
 from nacre.experiments.pages import INTRODUCTION, draw_table, format_markdown, write_page
-from nacre.experiments.records import record_path, write_record
+from nacre.experiments.records import Place, add_record
 from nacre.experiments.summary import HEADER, OLD_HEADER, summarise, tabulate, tabulate_old
 from nacre.experiments.tables import TABLES
-from tests.experiments.test_summary import MIXED, TWO
+from tests.support.experiments import MIXED, TWO
 
 ANT, ANT_OPTIMAL, *_ = TABLES["gymnasium"]
 TRAFFIC = TABLES["sumo"][0]
@@ -28,7 +28,7 @@ def results(tmp_path: Path) -> Path:
         (TRAFFIC, "default", TWO[:1]),
     ):
         for record in records:
-            write_record(record_path(out, row, config, record["seed"]), record)
+            add_record(Place.of(out, row, config, record["seed"]), record)
     return out
 
 

@@ -11,19 +11,17 @@ from typing import Any
 
 import pytest
 
-from nacre import examples
 from nacre.advice.config import AdviceConfig
 from nacre.cli.progress import PlainLines
 from nacre.errors import InputError
 from nacre.experiments import run, shared
 from nacre.experiments.advised import compare
-from nacre.experiments.records import record_path
-from nacre.experiments.run import check_plan, parse_seeds, plan_groups, run_plan
+from nacre.experiments.records import Place, read_records
+from nacre.experiments.run import list_places, parse_seeds, plan_groups, run_plan
+from nacre.experiments.summary import Summary
 from nacre.experiments.tables import TABLES, find_rows
-from nacre.simulators import collection
 from nacre.training.progress import ProgressEvent
-from tests.support.advice import VERDICTS, suggest_quick
-from tests.support.experiments import CHEAP, DEAR, LEARNER, make_plan
+from tests.support.experiments import CHEAP, COSTLY, LEARNER, make_advice_config, make_plan
 
 
 @pytest.fixture(autouse=True)
@@ -33,9 +31,13 @@ def small_configs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run, "CONFIGS", {"paper": lambda _: LEARNER, "default": lambda _: other})
 
 
-def read(path: Path) -> dict[str, Any]:
+def read_whole(place: Place) -> dict[str, Any]:
+    return read_records(place.out, place.table, place.config)[place.key]
+
+
+def read(place: Place) -> dict[str, Any]:
     """A record without its times."""
-    record = json.loads(path.read_text())
+    record = read_whole(place)
     assert set(record.pop("seconds")) == {"evaluate_old", "learn_and_decide", "truth", "rest"}
     return record
 
@@ -45,8 +47,8 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """The record of the cheap row, made without interruption."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(run, "CONFIGS", {"paper": lambda _: LEARNER})
-        ((path,),) = run_plan(make_plan(tmp_path_factory.mktemp("whole")))
-    return read(path)
+        ((place,),) = run_plan(make_plan(tmp_path_factory.mktemp("whole")))
+    return read(place)
 
 
 def test_a_record_has_everything(whole: dict[str, Any]) -> None:
@@ -76,17 +78,17 @@ def test_the_figures_of_a_record_fit_together(whole: dict[str, Any]) -> None:
 
 
 def test_a_record_is_the_same_to_the_bit(tmp_path: Path, whole: dict[str, Any]) -> None:
-    ((path,),) = run_plan(make_plan(tmp_path))
-    assert read(path) == whole
+    ((place,),) = run_plan(make_plan(tmp_path))
+    assert read(place) == whole
 
 
 STAGES = {
-    "collecting": (collection, "_assemble", 1),
+    "collecting": (shared, "write_log", 1),
     "evaluating": (shared, "write_checkpoint", 1),
-    "learning": (run._Prefixed, "__call__", 4),
+    "learning": (run.Prefixed, "__call__", 4),
     "first truth": (shared, "simulate_value", 1),
     "second truth": (shared, "simulate_value", 2),
-    "recording": (run, "write_record", 1),
+    "recording": (run, "add_record", 1),
 }
 
 
@@ -94,8 +96,8 @@ STAGES = {
 def test_a_run_stopped_anywhere_ends_with_the_same_record(
     tmp_path: Path, whole: dict[str, Any], stage: str
 ) -> None:
-    place, name, call = STAGES[stage]
-    function, calls = getattr(place, name), []
+    owner, name, call = STAGES[stage]
+    function, calls = getattr(owner, name), []
 
     def stop(*arguments: Any, **options: Any) -> Any:
         calls.append(1)
@@ -104,13 +106,13 @@ def test_a_run_stopped_anywhere_ends_with_the_same_record(
         return function(*arguments, **options)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(place, name, stop)
+        patch.setattr(owner, name, stop)
         with pytest.raises(KeyboardInterrupt):
             list(run_plan(make_plan(tmp_path)))
-    path = record_path(tmp_path, CHEAP, "paper", 4)
-    assert not path.exists()
-    assert list(run_plan(make_plan(tmp_path))) == [[path]]
-    assert read(path) == whole
+    place = Place.of(tmp_path, CHEAP, "paper", 4)
+    assert not place.file.exists()
+    assert list(run_plan(make_plan(tmp_path))) == [[place]]
+    assert read(place) == whole
 
 
 def test_learning_goes_on_from_its_last_epoch(tmp_path: Path) -> None:
@@ -124,7 +126,7 @@ def test_learning_goes_on_from_its_last_epoch(tmp_path: Path) -> None:
             raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(run._Prefixed, "__call__", count)
+        patch.setattr(run.Prefixed, "__call__", count)
         with pytest.raises(KeyboardInterrupt):
             list(run_plan(make_plan(tmp_path)))
         before = list(learned)
@@ -136,15 +138,15 @@ def test_learning_goes_on_from_its_last_epoch(tmp_path: Path) -> None:
 
 def test_done_records_are_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = make_plan(tmp_path)
-    ((path,),) = run_plan(plan)
-    text = path.read_bytes()
+    ((place,),) = run_plan(plan)
+    text = place.file.read_bytes()
 
     def refuse(*arguments: Any) -> None:
         raise AssertionError
 
     monkeypatch.setattr(run, "run_record", refuse)
-    assert list(run_plan(plan)) == [[path]]
-    assert path.read_bytes() == text
+    assert list(run_plan(plan)) == [[place]]
+    assert place.file.read_bytes() == text
 
 
 def test_records_of_other_settings_are_refused(tmp_path: Path) -> None:
@@ -153,27 +155,32 @@ def test_records_of_other_settings_are_refused(tmp_path: Path) -> None:
         ({"steps": 1001}, "steps"),
         ({"truth": shared.Truth(5, 20)}, "truth"),
     ):
-        with pytest.raises(InputError, match=f"seed-004.json: made with another {name}; delete it"):
+        with pytest.raises(InputError, match=f"seed 4: made with another {name}; delete the"):
             list(run_plan(make_plan(tmp_path, **options)))
 
 
 def test_rows_that_differ_in_the_price_share_log_and_evaluation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whole: dict[str, Any]
 ) -> None:
-    collected: list[int] = []
-    collect, evaluated, evaluate = shared.collect_log, [], shared.evaluate_old
-    monkeypatch.setattr(
-        shared, "collect_log", lambda *a, **o: (collected.append(1), collect(*a, **o))[1]
-    )
-    monkeypatch.setattr(
-        shared, "evaluate_old", lambda *a, **o: (evaluated.append(1), evaluate(*a, **o))[1]
-    )
-    plan = make_plan(tmp_path, CHEAP, DEAR, configs=("paper", "default"))
-    (paths,) = run_plan(plan)
-    assert len(paths) == len(set(paths)) == 4
-    assert set(paths) == set(check_plan(plan))
-    assert (len(collected), len(evaluated)) == (1, 1)
-    records = [read(path) for path in paths]
+    calls: list[str] = []
+
+    def count(name: str) -> None:
+        function = getattr(shared, name)
+
+        def counted(*arguments: Any, **options: Any) -> Any:
+            calls.append(name)
+            return function(*arguments, **options)
+
+        monkeypatch.setattr(shared, name, counted)
+
+    count("collect_log")
+    count("evaluate_old")
+    plan = make_plan(tmp_path, CHEAP, COSTLY, configs=("paper", "default"))
+    (places,) = run_plan(plan)
+    assert len(places) == len(set(places)) == 4
+    assert set(places) == set(list_places(plan))
+    assert calls == ["collect_log", "evaluate_old"]
+    records = [read(place) for place in places]
     assert len({record["log"]["sha256"] for record in records}) == 1
     assert len({record["old_value"]["fitted"]["value"] for record in records}) == 1
     # The order and the company change nothing.
@@ -187,8 +194,8 @@ def test_rows_that_differ_in_the_price_share_log_and_evaluation(
 def test_rows_of_the_paper_run(tmp_path: Path, table: str, row: str) -> None:
     (wanted,) = find_rows(table, [row])
     steps = 1000 if table == "gymnasium" else 1200
-    ((path,),) = run_plan(make_plan(tmp_path, wanted, steps=steps))
-    record = read(path)
+    ((place,),) = run_plan(make_plan(tmp_path, wanted, steps=steps))
+    record = read(place)
     assert record["row"] == row
     assert record["cost"]["states"]["limit"] == 100
     assert record["old_value"]["true"]["mean"] > 0
@@ -196,22 +203,32 @@ def test_rows_of_the_paper_run(tmp_path: Path, table: str, row: str) -> None:
     assert weights[0] <= record["switching_cost"]["evaluation"]["total"] <= weights[1]
 
 
-def test_a_record_of_advice_fits_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    config = suggest_quick(examples.load().log)
+@pytest.mark.parametrize(("gain", "decision"), [(3.0, "switch"), (None, "undecided")])
+def test_a_record_of_advice_fits_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gain: float | None, decision: str
+) -> None:
+    config = make_advice_config(gain)
     monkeypatch.setattr(run, "CONFIGS", {"default": lambda _: config})
-    ((path,),) = run_plan(make_plan(tmp_path, configs=("default",)))
-    record = json.loads(path.read_text())
+    ((place,),) = run_plan(make_plan(tmp_path, configs=("default",)))
+    record = read_whole(place)
     price = record["switching_cost"]["evaluation"]["total"]
-    new = record["new_value"]
-    assert record["net_value"] == {
-        "estimated": new["estimated"] - price,
-        "true": new["true"]["mean"] - price,
-    }
-    old = record["old_value"]["true"]["mean"]
-    assert record["improvement"]["true"] == pytest.approx(record["net_value"]["true"] - old)
-    assert record["chosen"] in [one["name"] for one in record["candidates"]]
-    assert record["decision"] in VERDICTS
+    new, old = record["new_value"], record["old_value"]
+    assert record["net_value"]["true"] == new["true"]["mean"] - price
+    improvement = record["net_value"]["true"] - old["true"]["mean"]
+    assert record["improvement"]["true"] == pytest.approx(improvement)
+    if gain is None:
+        assert record["net_value"]["estimated"] is record["improvement"]["estimated"] is None
+    else:
+        assert record["net_value"]["estimated"] == pytest.approx(
+            old["fitted"]["mean"] + gain - price
+        )
+        assert record["improvement"]["estimated"] == pytest.approx(gain - price)
+    assert record["chosen"] in [candidate["name"] for candidate in record["candidates"]]
+    assert record["decision"] == decision
     assert record["switching_cost"]["training"] is None
+    # A summary reads it, whatever is known.
+    summary = Summary.from_records(CHEAP, "default", [record]).as_json()
+    assert summary["estimated_improvement_mean"] == record["improvement"]["estimated"]
 
 
 def test_interrupted_learning_makes_no_record(
@@ -221,7 +238,7 @@ def test_interrupted_learning_makes_no_record(
     monkeypatch.setattr(run, "net_actor_critic", lambda *arguments, **options: outcome)
     with pytest.raises(KeyboardInterrupt):
         list(run_plan(make_plan(tmp_path)))
-    assert not record_path(tmp_path, CHEAP, "paper", 4).exists()
+    assert read_records(tmp_path, CHEAP.table, "paper") == {}
 
 
 def test_progress_says_what_it_is_about(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

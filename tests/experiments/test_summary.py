@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from nacre.errors import InputError
-from nacre.experiments.records import record_path, write_record
+from nacre.experiments.records import Place, add_record
 from nacre.experiments.summary import (
     HEADER,
     OLD_HEADER,
@@ -21,31 +21,11 @@ from nacre.experiments.summary import (
     tabulate_old,
 )
 from nacre.experiments.tables import TABLES
+from tests.support.experiments import MIXED, TWO, make_record
 
 ANT, ANT_OPTIMAL, *_ = TABLES["gymnasium"]
 T975 = 12.7062047
 """97.5 % of Student's t of one degree of freedom lie below."""
-
-
-def make_record(seed: int, true: float, **changed: Any) -> dict[str, Any]:
-    """What a summary reads of a record: by default a right switch."""
-    return {
-        "seed": seed,
-        "improvement": {"true": true, "estimated": changed.pop("estimated", true + 1.0)},
-        "decision": "switch",
-        "truth_decision": "switch" if true > 0 else "keep",
-        "tie": False,
-        "old_value": {"returns": {"mean": 20.0}, "fitted": {"value": seed}, "true": {"mean": 21.0}},
-    } | changed
-
-
-TWO = [make_record(4, 60.0), make_record(5, 80.0, estimated=75.0)]
-MIXED = [
-    make_record(4, 2.0, decision="keep"),
-    make_record(5, -3.0),
-    make_record(6, -0.1, tie=True),
-    make_record(7, -5.0, decision="undecided"),
-]
 
 
 def summary(records: list[dict[str, Any]], config: str = "default") -> Summary:
@@ -92,6 +72,19 @@ def test_a_single_seed_has_no_spread() -> None:
     assert plain["improvement_std"] is plain["improvement_interval"] is None
     (_, ours) = tabulate([found])
     assert ours == ["", "ours, default", "1", "60.0", "61.0", "100%", "100%", "0"]
+
+
+def test_what_is_not_known_is_left_out_of_means() -> None:
+    old = {"returns": {"mean": 20.0}, "fitted": {"mean": None}, "true": {"mean": 21.0}}
+    unknown = make_record(5, 80.0, old_value=old) | {
+        "improvement": {"true": 80.0, "estimated": None}
+    }
+    both, alone = summary([TWO[0], unknown]), summary([unknown])
+    assert both.as_json()["estimated_improvement_mean"] == 61.0
+    assert both.old_value["fitted"] == 4.0
+    assert alone.as_json()["estimated_improvement_mean"] is alone.old_value["fitted"] is None
+    assert tabulate([alone])[1][4] == "unknown"
+    assert tabulate_old([alone])[1][3:] == ["unknown", "20.0", "21.0"]
 
 
 def test_equal_seeds_have_an_interval_of_no_width() -> None:
@@ -153,9 +146,9 @@ def test_old_values_by_hand() -> None:
 def test_records_are_found_by_row_and_configuration(tmp_path: Path) -> None:
     assert summarise("gymnasium", tmp_path) == []
     for seed, record in ((10, make_record(10, 1.0)), (9, make_record(9, 2.0))):
-        write_record(record_path(tmp_path, ANT_OPTIMAL, "default", seed), record)
-    write_record(record_path(tmp_path, ANT, "paper", 4), TWO[0])
-    write_record(record_path(tmp_path, ANT, "default", 4), TWO[0])
+        add_record(Place.of(tmp_path, ANT_OPTIMAL, "default", seed), record)
+    add_record(Place.of(tmp_path, ANT, "paper", 4), TWO[0])
+    add_record(Place.of(tmp_path, ANT, "default", 4), TWO[0])
     found = summarise("gymnasium", tmp_path)
     assert [(one.row.name, one.config) for one in found] == [
         ("ant-suboptimal", "paper"),
@@ -178,7 +171,6 @@ def test_records_are_found_by_row_and_configuration(tmp_path: Path) -> None:
 def test_records_that_are_not_whole_are_named(
     changed: dict[str, Any], reason: str, tmp_path: Path
 ) -> None:
-    path = record_path(tmp_path, ANT, "paper", 4)
-    write_record(path, make_record(4, 1.0) | changed)
-    with pytest.raises(InputError, match=f"seed-004.json: not a whole record .{reason}.*delete it"):
+    add_record(Place.of(tmp_path, ANT, "paper", 4), make_record(4, 1.0) | changed)
+    with pytest.raises(InputError, match=f"seed 4: not a whole record .{reason}.*delete it"):
         summarise("gymnasium", tmp_path)

@@ -134,7 +134,7 @@ def test_confounding_within_the_factor_is_covered() -> None:
     rewards = hidden + 0.1 * taken + rng.normal(0.0, 0.1, n)
     # Always taking action 1 is truly worth 0.1 · 0.5 more.
     truth = 0.05
-    sample = WeightedOutcomes(2.0 * taken, rewards, -rewards, np.full(n, 0.5))
+    sample = WeightedOutcomes(np.where(taken, 2.0, 0.0), rewards, -rewards, np.full(n, 0.5))
     assert worst_gain(sample, 1.0)[0] > truth + 0.1
     assert worst_gain(sample, odds)[0] <= truth + 0.005
     assert worst_gain(sample, 1.5)[0] > truth
@@ -152,12 +152,13 @@ def test_later_decisions_are_discounted_and_weighed_by_who_is_left() -> None:
     """Two steps, the second reached by half of the episodes: γ · 1/2 of its own drop."""
     first, second = make_sample(40, 105), make_sample(20, 106)
     steps = np.repeat([0, 1], [40, 20])
-    joined = [
+    ratios, outcomes, probabilities = (
         np.concatenate([getattr(first, name), getattr(second, name)])
         for name in ("ratios", "outcomes", "probabilities")
-    ]
+    )
     expected = bound_drop(first, 3.0) + 0.9 * 0.5 * bound_drop(second, 3.0)
-    assert decision_drop(*joined, steps, 3.0, 0.9) == pytest.approx(expected)
+    drop = decision_drop(ratios, outcomes, probabilities, steps, 3.0, 0.9)
+    assert drop == pytest.approx(expected)
 
 
 def test_bad_input_is_named() -> None:

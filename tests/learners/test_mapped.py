@@ -13,8 +13,9 @@ import pytest
 from nacre.costs import SwitchingCost
 from nacre.costs.measures import UniformBox
 from nacre.learners import LearnerConfig
+from nacre.learners.net_actor_critic.journal import Learned
 from nacre.learners.net_actor_critic.occupancy import OccupancyConfig
-from nacre.learners.net_actor_critic.run import Learned, learn
+from nacre.learners.net_actor_critic.run import learn
 from nacre.logs import Log, read_log, write_log
 from nacre.logs.storage import stores
 from nacre.policies.policy import Policy

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
+from typing import Literal, cast
 
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jaxtyping import Array
 
 from nacre.errors import InputError
 from nacre.estimators.exact import net_values, optimal_policy, start_value, value_range
@@ -18,30 +21,41 @@ from nacre.simulators import (
     two_state_policies,
     two_state_world,
 )
+from nacre.simulators.finite import TabularCost
+
+Method = Literal["auto", "enumeration", "gradient"]
 
 
-def transport(learning_weight, transaction_weight=0.0):
+def in_jax(cost: Callable[[Array, Array], Array]) -> TabularCost:
+    """A cost that is written for JAX: its tables and its number are arrays of JAX."""
+    return cast(TabularCost, cost)
+
+
+def transport(learning_weight: float, transaction_weight: float = 0.0) -> TabularCost:
     """c_t + (c_l - c_t) · mean over states of the mass moved out of or into the first action."""
 
-    def cost(old, new):
+    @in_jax
+    def cost(old: Array, new: Array) -> Array:
         moved = jnp.abs(old[:, 0] - new[:, 0]).mean()
         return transaction_weight + (learning_weight - transaction_weight) * moved
 
     return cost
 
 
-def count_changes(old, new):
+@in_jax
+def count_changes(old: Array, new: Array) -> Array:
     """The local cost: how many states' rows change, times three; in jax.numpy."""
     return 3.0 * jnp.any(old != new, axis=-1).sum()
 
 
-def charge_any_change(old, new):
+@in_jax
+def charge_any_change(old: Array, new: Array) -> Array:
     """The global cost, in jax.numpy."""
     return 3.0 * jnp.any(old != new)
 
 
 @pytest.mark.parametrize("resolution", [1, 2, 5])
-def test_two_state_world_at_s_alpha(resolution):
+def test_two_state_world_at_s_alpha(resolution: int) -> None:
     """n1 nets 1/(1-γ) - 25 = 75, and nothing ties with it."""
     policies = two_state_policies()
     found = switch_optimal(
@@ -54,7 +68,7 @@ def test_two_state_world_at_s_alpha(resolution):
 
 
 @pytest.mark.parametrize("resolution", [1, 2, 5])
-def test_two_state_world_at_s_beta(resolution):
+def test_two_state_world_at_s_beta(resolution: int) -> None:
     """Proposition po_state: n3 ties with keeping the old policy, which is preferred."""
     policies = two_state_policies()
     found = switch_optimal(
@@ -72,7 +86,7 @@ def test_two_state_world_at_s_beta(resolution):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_enumeration_agrees_with_a_plain_loop(seed):
+def test_enumeration_agrees_with_a_plain_loop(seed: int) -> None:
     """Every policy whose rows are on the grid or old, one by one."""
     world = random_world(seed, 3, 3)
     old, cost = random_policy(seed, world), transport(4.0, 1.0)
@@ -91,7 +105,9 @@ def test_enumeration_agrees_with_a_plain_loop(seed):
     ("seed", "weight", "terminating"),
     [(0, 2.0, False), (1, 10.0, False), (2, 5.0, True), (3, 30.0, False), (4, 10.0, True)],
 )
-def test_gradient_reaches_the_enumerated_optimum(seed, weight, terminating):
+def test_gradient_reaches_the_enumerated_optimum(
+    seed: int, weight: float, terminating: bool
+) -> None:
     """Within 1e-3 of the value range; it may find better ones, off the grid."""
     world = random_world(seed, 3, 3, terminating=terminating)
     old, cost = random_policy(seed, world), transport(weight, 0.1)
@@ -116,7 +132,7 @@ def test_free_switches_go_to_the_optimal_policy() -> None:
 
 
 @pytest.mark.parametrize("method", ["enumeration", "gradient"])
-def test_prohibitive_costs_keep_the_old_policy(method):
+def test_prohibitive_costs_keep_the_old_policy(method: Method) -> None:
     world = random_world(0, 4, 3)
     old = random_policy(0, world)
     found = switch_optimal(world, old, transport(1e6, 1e3), method=method)
@@ -126,7 +142,7 @@ def test_prohibitive_costs_keep_the_old_policy(method):
 
 
 @pytest.mark.parametrize("method", ["enumeration", "gradient"])
-def test_a_single_action_leaves_nothing_to_switch_to(method):
+def test_a_single_action_leaves_nothing_to_switch_to(method: Method) -> None:
     world = random_world(0, 3, 1)
     found = switch_optimal(world, np.ones((3, 1)), transport(1.0, 0.5), method=method)
     assert (found.keeps_old, found.n_evaluated >= 1, len(found.ties)) == (True, True, 1)
@@ -184,7 +200,7 @@ def test_what_is_beyond_reach_is_refused_with_the_remedy() -> None:
         switch_optimal(world, old, two_state_cost, search=Search(limit=8))
     assert [line.split(":")[0] for line in caught.value.problems] == ["enumeration", "gradient"]
     with pytest.raises(InputError, match="method: 'guess' is not one of auto"):
-        switch_optimal(world, old, two_state_cost, method="guess")
+        switch_optimal(world, old, two_state_cost, method=cast(Method, "guess"))
     with pytest.raises(InputError, match="resolution: 0 is below 1"):
         Search(resolution=0)
     with pytest.raises(InputError, match="cost: NaN for the new policy"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -63,6 +64,52 @@ def test_the_first_failure_ends_it() -> None:
             executor,
             lambda name: lambda event: None,
         )
+
+
+def refuse(*, report: Callable[[Any], None], **inputs: float) -> float:
+    raise AssertionError("began after a failure")
+
+
+def test_what_needs_a_failed_task_never_begins() -> None:
+    done: list[str] = []
+    graph = [Task("bad", fail), Task("after", refuse, {"one": "bad"})]
+    with ThreadPoolExecutor(2) as executor, pytest.raises(ValueError, match="broken"):
+        run_graph(graph, executor, lambda name: lambda event: None, done.append)
+    assert done == []
+
+
+def wait_for(event: threading.Event, *, report: Callable[[Any], None]) -> bool:
+    return event.wait(60.0)
+
+
+def set_off(event: threading.Event, *, report: Callable[[Any], None], **inputs: Any) -> None:
+    event.set()
+
+
+def test_a_task_begins_as_soon_as_its_own_inputs_are_there() -> None:
+    """The first goes on until the third has begun, which needs the second only."""
+    event = threading.Event()
+    graph = [
+        Task("long", partial(wait_for, event)),
+        Task("short", partial(give, 1.0)),
+        Task("next", partial(set_off, event), {"given": "short"}),
+    ]
+    with ThreadPoolExecutor(2) as executor:
+        results = run_graph(graph, executor, lambda name: lambda event: None)
+    assert results["long"] is True
+
+
+def test_tasks_of_one_level_begin_in_the_order_given() -> None:
+    begun: list[float] = []
+    graph = [Task(f"number {i}", partial(give, float(i))) for i in range(5)]
+    with ThreadPoolExecutor(1) as executor:
+        run_graph(graph, executor, lambda name: begun.append)
+    assert begun == [0.0, 1.0, 2.0, 3.0, 4.0]
+
+
+def test_no_tasks_no_results() -> None:
+    with ThreadPoolExecutor(1) as executor:
+        assert run_graph([], executor, lambda name: lambda event: None) == {}
 
 
 @pytest.mark.parametrize("graph", [[GRAPH[2]], [GRAPH[0], GRAPH[0]]])

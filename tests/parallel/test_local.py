@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from nacre.parallel import local as engines
-from nacre.parallel.local import map_tasks, open_threads, wait_for_all
+from nacre.parallel.local import map_tasks, open_threads
 
 
 def _pid_and_processors(task: int) -> tuple[int, int, set[int]]:
@@ -125,8 +125,7 @@ def test_threads_begin_in_order_and_may_wait_for_what_came_before() -> None:
             one = pool.submit(lambda: 1)
             two = pool.submit(lambda one=one: one.result() + 1)
             three = pool.submit(lambda one=one, two=two: one.result() + two.result())
-            wait_for_all([one, two, three])
-        assert three.result() == 3
+            assert three.result() == 3
 
 
 def test_a_failure_is_raised_at_once_and_lets_the_others_end() -> None:
@@ -136,8 +135,8 @@ def test_a_failure_is_raised_at_once_and_lets_the_others_end() -> None:
     def run() -> None:
         with open_threads(stopped.set, threads=2) as pool:
             # Waits for the failure of another, with a limit so that a mistake does not hang.
-            long = pool.submit(lambda: ended.append(stopped.wait(60.0)))
-            wait_for_all([long, pool.submit(_invert, 0)])
+            pool.submit(lambda: ended.append(stopped.wait(60.0)))
+            pool.submit(_invert, 0).result()
 
     with pytest.raises(ZeroDivisionError):
         run()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import gymnasium
 import jax
 import jax.numpy as jnp
@@ -11,6 +13,7 @@ import pytest
 from nacre.errors import InputError
 from nacre.policies.distributions import Categorical, Mixture
 from nacre.policies.exploring import ExploringPolicy, add_exploration
+from nacre.policies.heads import Head
 from nacre.policies.network_policy import MLPPolicy
 from nacre.policies.policy import Signature, ask
 from nacre.policies.tabular import TabularPolicy
@@ -20,7 +23,7 @@ BOX = gymnasium.spaces.Box(-2.0, 2.0, (1,), np.float32)
 STATES = jnp.asarray(np.random.default_rng(0).normal(size=(50, 2)), jnp.float32)
 
 
-def make_policy(head: str, space: gymnasium.Space) -> MLPPolicy:
+def make_policy(head: Head, space: gymnasium.Space[Any]) -> MLPPolicy:
     return MLPPolicy.init(jax.random.key(1), Signature(PLANE, space), head=head, hidden=(8,))
 
 
@@ -44,7 +47,7 @@ def test_table_stays_a_table() -> None:
 
 
 @pytest.mark.parametrize("head", ["deterministic", "squashed_gaussian"])
-def test_share_of_uniform_vectors(head: str) -> None:
+def test_share_of_uniform_vectors(head: Head) -> None:
     """A deterministic policy's draws are its own with 1 - ε; a Gaussian's density is the mix."""
     policy = make_policy(head, BOX)
     explored = add_exploration(policy, 0.3)

@@ -11,7 +11,7 @@ import pytest
 from nacre.advice.config import AdviceConfig
 from nacre.advice.record import check_decision, read_decision
 from nacre.advice.result import Advice
-from nacre.advice.tasks import Setting
+from nacre.advice.setting import Setting
 from nacre.costs import TransportCost, groups
 from nacre.errors import InputError
 from nacre.learners.base import Candidate

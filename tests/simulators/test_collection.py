@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from nacre.policies.files import fingerprint
 from nacre.simulators import collection
 from nacre.simulators.collection import Part, collect_log, discard_parts, plan_parts
 from nacre.simulators.registry import World, find_world
+from nacre.simulators.rollouts import run_steps
 from tests.support.simulators import small_policy
 
 
@@ -24,8 +26,8 @@ def hopper() -> World:
     return dataclasses.replace(find_world("Hopper-v4"), episode_length=4)
 
 
-def collect(world: World, folder: Path, n_steps: int = 700, **options: object) -> Log:
-    arguments = {"seed": 3, "uniform_steps": 150, "parts_folder": folder} | options
+def collect(world: World, folder: Path, n_steps: int = 700, **options: Any) -> Log:
+    arguments: dict[str, Any] = {"seed": 3, "uniform_steps": 150, "parts_folder": folder} | options
     return collect_log(world, small_policy(world), n_steps, **arguments)
 
 
@@ -83,9 +85,9 @@ def test_a_stopped_collection_goes_on(
     hopper: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = collect(hopper, tmp_path / "whole")
-    run_steps, calls = collection.run_steps, []
+    calls: list[int] = []
 
-    def stop_at_third(*arguments: object, **options: object) -> object:
+    def stop_at_third(*arguments: Any, **options: Any) -> dict[str, Any]:
         calls.append(1)
         if len(calls) == 3:
             raise KeyboardInterrupt

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from nacre.errors import InputError
 from nacre.estimators.exact import start_value, value_range
+from nacre.logs import Log
 from nacre.simulators import (
     FiniteWorld,
     random_policy,
@@ -19,8 +22,8 @@ from nacre.simulators import (
 )
 
 
-def make_world(**changes):
-    fields = {
+def make_world(**changes: Any) -> FiniteWorld:
+    fields: dict[str, Any] = {
         "transition": np.full((2, 3, 2), 0.5),
         "reward": np.zeros((2, 3)),
         "discount": 0.9,
@@ -29,7 +32,7 @@ def make_world(**changes):
     return FiniteWorld(**(fields | changes))
 
 
-def spoiled(shape, value):
+def spoiled(shape: tuple[int, ...], value: float) -> NDArray[np.float64]:
     array = np.full(shape, 0.5)
     array[(0,) * len(shape)] = value
     return array
@@ -58,12 +61,14 @@ def spoiled(shape, value):
         ({"reward_noise": -1.0}, "reward_noise: -1.0"),
     ],
 )
-def test_what_is_no_markov_decision_process_is_refused(changes, problem):
+def test_what_is_no_markov_decision_process_is_refused(
+    changes: dict[str, Any], problem: str
+) -> None:
     with pytest.raises(InputError, match=problem):
         make_world(**changes)
 
 
-def test_all_problems_are_named():
+def test_all_problems_are_named() -> None:
     with pytest.raises(InputError) as caught:
         make_world(discount=-1.0, reward_noise=np.inf, start=np.zeros(2))
     assert [line.split(":")[0] for line in caught.value.problems] == [
@@ -73,7 +78,7 @@ def test_all_problems_are_named():
     ]
 
 
-def test_arrays_are_copied_and_locked():
+def test_arrays_are_copied_and_locked() -> None:
     reward = np.zeros((2, 3))
     world = make_world(reward=reward)
     reward[0, 0] = 1.0
@@ -82,19 +87,20 @@ def test_arrays_are_copied_and_locked():
         world.reward[0, 0] = 1.0
 
 
-def test_one_termination_probability_holds_for_all_pairs():
+def test_one_termination_probability_holds_for_all_pairs() -> None:
     world = make_world(termination=0.25)
     np.testing.assert_array_equal(world.termination, np.full((2, 3), 0.25))
     np.testing.assert_allclose(world.continuation.sum(axis=-1), 0.75, atol=1e-15)
 
 
-def test_spaces_count_states_and_actions():
+def test_spaces_count_states_and_actions() -> None:
     world = make_world()
     assert (world.n_states, world.n_actions) == (2, 3)
-    assert (world.observation_space.n, world.action_space.n) == (2, 3)
+    assert world.observation_space.n == 2
+    assert world.action_space.n == 3
 
 
-def test_start_can_be_moved():
+def test_start_can_be_moved() -> None:
     world = make_world()
     np.testing.assert_array_equal(world.start_distribution(), [1.0, 0.0])
     np.testing.assert_array_equal(world.starting_at(1).start, [0.0, 1.0])
@@ -109,7 +115,7 @@ def test_start_can_be_moved():
         ([0.3, 0.3], "is no distribution"),
     ],
 )
-def test_wrong_starts_are_refused(start, problem):
+def test_wrong_starts_are_refused(start: int | list[float], problem: str) -> None:
     with pytest.raises(InputError, match=problem):
         make_world().starting_at(start)
 
@@ -121,30 +127,30 @@ def test_wrong_starts_are_refused(start, problem):
         (np.full((2, 3), 0.5), r"policy\[0\]: \[0.5, 0.5, 0.5\] is no distribution"),
     ],
 )
-def test_wrong_policies_are_refused(policy, problem):
+def test_wrong_policies_are_refused(policy: NDArray[np.float64], problem: str) -> None:
     with pytest.raises(InputError, match=problem):
         make_world().check_policy(policy)
 
 
-def test_a_single_precision_policy_is_brought_to_sum_to_one():
+def test_a_single_precision_policy_is_brought_to_sum_to_one() -> None:
     policy = np.full((2, 3), 1 / 3, dtype=np.float32)
     np.testing.assert_allclose(make_world().check_policy(policy).sum(axis=-1), 1.0, atol=1e-15)
 
 
-def test_an_exact_policy_is_taken_as_it_is():
+def test_an_exact_policy_is_taken_as_it_is() -> None:
     world = random_world(0, 20, 5)
     policy = random_policy(0, world)
     np.testing.assert_array_equal(world.check_policy(policy), policy)
 
 
-def discounted_returns(log, discount):
+def discounted_returns(log: Log, discount: float) -> NDArray[np.float64]:
     steps = np.arange(len(log.rewards)) - np.repeat(log.offsets[:-1], np.diff(log.offsets))
     return np.add.reduceat(discount**steps * log.rewards, log.offsets[:-1])
 
 
 @pytest.mark.parametrize("terminating", [False, True])
 @pytest.mark.parametrize("seed", [0, 1])
-def test_sampled_returns_agree_with_the_exact_value(seed, terminating):
+def test_sampled_returns_agree_with_the_exact_value(seed: int, terminating: bool) -> None:
     """Within 5 standard errors; after 150 steps at γ = 0.9 less than 1e-6 of a return is left."""
     world = random_world(seed, 6, 3, discount=0.9, terminating=terminating)
     world = dataclasses.replace(world, start=np.full(6, 1 / 6), reward_noise=0.5)
@@ -157,7 +163,7 @@ def test_sampled_returns_agree_with_the_exact_value(seed, terminating):
     assert error < 0.05 * (high - low)
 
 
-def test_log_frequencies_agree_with_the_world():
+def test_log_frequencies_agree_with_the_world() -> None:
     """Each frequency within 5 standard errors of its probability."""
     world = random_world(3, 4, 2, terminating=True)
     policy = random_policy(4, world)
@@ -175,14 +181,14 @@ def test_log_frequencies_agree_with_the_world():
     check_frequencies(log.observations[log.offsets[:-1]], world.start)
 
 
-def check_frequencies(drawn, probabilities):
+def check_frequencies(drawn: NDArray[Any], probabilities: NDArray[np.float64]) -> None:
     observed = np.bincount(drawn, minlength=len(probabilities)) / len(drawn)
     error = np.sqrt(probabilities * (1 - probabilities) / len(drawn))
     assert len(drawn) > 300
     assert np.all(np.abs(observed - probabilities) <= 5 * error)
 
 
-def test_ends_of_episodes():
+def test_ends_of_episodes() -> None:
     """Truncated at the horizon or where the log is full, terminated apart, and never both."""
     world = random_world(7, 5, 3, terminating=True)
     log = world.sample_log(random_policy(7, world), 5_000, seed=1, horizon=6)
@@ -197,7 +203,7 @@ def test_ends_of_episodes():
     np.testing.assert_array_equal(log.next_observations[inner], log.observations[inner + 1])
 
 
-def test_a_full_log_is_cut_where_it_is_full():
+def test_a_full_log_is_cut_where_it_is_full() -> None:
     world, policies = two_state_world(), two_state_policies()
     log = world.sample_log(policies["old"], 25, seed=0, horizon=10)
     np.testing.assert_array_equal(np.diff(log.offsets), [10, 10, 5])
@@ -205,7 +211,7 @@ def test_a_full_log_is_cut_where_it_is_full():
     assert not log.terminated.any()
 
 
-def test_the_same_seed_gives_the_same_log():
+def test_the_same_seed_gives_the_same_log() -> None:
     world = random_world(0, 5, 3, terminating=True)
     policy = random_policy(0, world)
     first, again, other = (
@@ -216,7 +222,7 @@ def test_the_same_seed_gives_the_same_log():
     assert not np.array_equal(first.actions, other.actions)
 
 
-def test_zero_probabilities_are_never_drawn():
+def test_zero_probabilities_are_never_drawn() -> None:
     world = make_world(start=np.array([0.0, 1.0]))
     policy = np.array([[0.0, 0.1, 0.9], [0.3, 0.7, 0.0]])
     log = world.sample_log(policy, 20_000, seed=0, horizon=50)
@@ -227,17 +233,17 @@ def test_zero_probabilities_are_never_drawn():
 
 
 @pytest.mark.parametrize(("n_transitions", "horizon"), [(0, 10), (10, 0)])
-def test_a_log_of_nothing_is_refused(n_transitions, horizon):
+def test_a_log_of_nothing_is_refused(n_transitions: int, horizon: int) -> None:
     with pytest.raises(InputError, match="0 is below 1"):
         make_world().sample_log(np.full((2, 3), 1 / 3), n_transitions, seed=0, horizon=horizon)
 
 
-def test_a_log_of_a_batch_of_policies_is_refused():
+def test_a_log_of_a_batch_of_policies_is_refused() -> None:
     with pytest.raises(InputError, match="one \\(S, A\\) table"):
         make_world().sample_log(np.full((4, 2, 3), 1 / 3), 10, seed=0, horizon=10)
 
 
-def test_two_state_world_is_the_paper_s():
+def test_two_state_world_is_the_paper_s() -> None:
     """The step pays one exactly if it leads to s_α; `self` stays and `alt` moves."""
     world = two_state_world()
     for state in (0, 1):
@@ -248,7 +254,7 @@ def test_two_state_world_is_the_paper_s():
     assert not world.termination.any()
 
 
-def test_two_state_cost_by_kind_of_policy():
+def test_two_state_cost_by_kind_of_policy() -> None:
     policies = two_state_policies()
     old = policies["old"]
     charged = {name: two_state_cost(old, new) for name, new in policies.items()}
@@ -256,7 +262,7 @@ def test_two_state_cost_by_kind_of_policy():
     assert two_state_cost(old, np.array([[1.0, 0.0], [0.5, 0.5]])) == 500.0
 
 
-def test_random_worlds():
+def test_random_worlds() -> None:
     world, again = (random_world(3, 12, 4, branching=3, terminating=True) for _ in range(2))
     np.testing.assert_array_equal(world.transition, again.transition)
     np.testing.assert_array_equal((world.transition > 0).sum(axis=-1), 3)
@@ -268,7 +274,7 @@ def test_random_worlds():
         random_world(0, 12, 4, branching=13)
 
 
-def test_random_policies_grow_peaked_with_small_concentration():
+def test_random_policies_grow_peaked_with_small_concentration() -> None:
     world = random_world(0, 50, 4)
     peaked = random_policy(0, world, concentration=0.05).max(axis=-1).mean()
     flat = random_policy(0, world, concentration=50.0).max(axis=-1).mean()

@@ -79,7 +79,8 @@ def test_starts_are_drawn_by_seed_or_nominal(make: Callable[[str], GymnasiumSimu
 def test_numbers_as_observations_and_actions(make: Callable[[str], GymnasiumSimulator]) -> None:
     simulator = make("FrozenLake-v1")
     observation = simulator.reset(0)
-    assert (observation.dtype, observation.shape) == (np.int32, ())
+    assert observation.dtype == np.int32
+    assert observation.shape == ()
     assert simulator.step(np.int32(2))[0].dtype == np.int32
     world = describe_gymnasium("FrozenLake-v1")
     assert world.signature.observation_size == 16

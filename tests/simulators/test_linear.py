@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from nacre.errors import InputError
 from nacre.simulators import LinearPolicy, LinearWorld, QuadraticValue, double_integrator
 
 
-def wide_world():
+def wide_world() -> LinearWorld:
     """Three states, two actions, correlated weights, an offset."""
     return LinearWorld(
         dynamics=np.array([[0.9, 0.2, 0.0], [-0.1, 1.0, 0.1], [0.0, 0.3, 0.7]]),
@@ -26,17 +28,19 @@ def wide_world():
     )
 
 
-def sampled_returns(world, policy, n_episodes, horizon, seed):
+def sampled_returns(
+    world: LinearWorld, policy: LinearPolicy, n_episodes: int, horizon: int, seed: int
+) -> NDArray[np.float64]:
     log = world.sample_log(policy, n_episodes * horizon, seed=seed, horizon=horizon)
     rewards = np.asarray(log.rewards, dtype=np.float64).reshape(n_episodes, horizon)
-    return rewards @ world.discount ** np.arange(horizon)
+    return np.asarray(rewards @ world.discount ** np.arange(horizon))
 
 
 @pytest.mark.parametrize(
     ("world", "horizon"), [(wide_world(), 150), (double_integrator(0.95), 300)], ids=["3x2", "2x1"]
 )
 @pytest.mark.parametrize("scale", [1.0, 0.5])
-def test_value_agrees_with_simulation(world, horizon, scale):
+def test_value_agrees_with_simulation(world: LinearWorld, horizon: int, scale: float) -> None:
     """Within 5 standard errors; at these horizons less than 1e-6 of a return is left."""
     gain = scale * world.optimal_policy().gain
     policy = LinearPolicy(gain, np.full(len(gain), 0.3))
@@ -46,17 +50,17 @@ def test_value_agrees_with_simulation(world, horizon, scale):
     assert error < 0.05 * abs(world.start_value(policy))
 
 
-def test_value_of_a_scalar_world_by_the_geometric_series():
+def test_value_of_a_scalar_world_by_the_geometric_series() -> None:
     """V(x) = c - p x² with p = q / (1 - γ a²) for x' = a x + w, u = 0, and w costing γ p Var(w)."""
     world = LinearWorld(
-        dynamics=[[0.5]],
-        control=[[1.0]],
-        noise_std=[0.2],
-        state_weight=[[3.0]],
-        action_weight=[[2.0]],
+        dynamics=np.array([[0.5]]),
+        control=np.array([[1.0]]),
+        noise_std=np.array([0.2]),
+        state_weight=np.array([[3.0]]),
+        action_weight=np.array([[2.0]]),
         discount=0.8,
-        start_mean=[1.0],
-        start_std=[0.5],
+        start_mean=np.array([1.0]),
+        start_std=np.array([0.5]),
         offset=1.0,
     )
     still = world.value(LinearPolicy(np.zeros((1, 1)), np.zeros(1)))
@@ -66,11 +70,13 @@ def test_value_of_a_scalar_world_by_the_geometric_series():
     np.testing.assert_allclose(still.constant, constant, rtol=1e-12)
     np.testing.assert_allclose(still.at([[2.0], [0.0]]), [constant - 4 * matrix, constant])
     expected = constant - matrix * (1.0 + 0.25)
-    np.testing.assert_allclose(world.start_value(LinearPolicy([[0.0]], [0.0])), expected)
+    np.testing.assert_allclose(
+        world.start_value(LinearPolicy(np.zeros((1, 1)), np.zeros(1))), expected
+    )
 
 
 @pytest.mark.parametrize("world", [wide_world(), double_integrator()], ids=["3x2", "2x1"])
-def test_optimal_gain_beats_perturbed_ones(world):
+def test_optimal_gain_beats_perturbed_ones(world: LinearWorld) -> None:
     """From every state: V is quadratic, so its matrix and constant are compared."""
     optimal = world.optimal_policy()
     best = world.value(optimal)
@@ -87,7 +93,7 @@ def test_optimal_gain_beats_perturbed_ones(world):
     assert world.start_value(noisy) < world.start_value(optimal)
 
 
-def test_optimal_value_satisfies_the_bellman_equation():
+def test_optimal_value_satisfies_the_bellman_equation() -> None:
     """V(x) = max_u r(x, u) + γ E V(x'), at the optimal action and not below it at others."""
     world = wide_world()
     optimal = world.optimal_policy()
@@ -95,7 +101,7 @@ def test_optimal_value_satisfies_the_bellman_equation():
     rng = np.random.default_rng(1)
     states = rng.standard_normal((20, 3))
 
-    def look_ahead(actions):
+    def look_ahead(actions: NDArray[np.float64]) -> NDArray[np.float64]:
         means = states @ world.dynamics.T + actions @ world.control.T
         ahead = [value.expect(mean, np.diag(world.noise_std**2)) for mean in means]
         return world.rewards(states, actions) + world.discount * np.array(ahead)
@@ -105,12 +111,12 @@ def test_optimal_value_satisfies_the_bellman_equation():
     assert np.all(look_ahead(best + 0.1 * rng.standard_normal((20, 2))) < value.at(states))
 
 
-def test_expected_quadratic_value_adds_the_covariance():
+def test_expected_quadratic_value_adds_the_covariance() -> None:
     value = QuadraticValue(np.diag([1.0, 2.0]), 10.0)
     assert value.expect([1.0, 1.0], np.diag([0.5, 0.25])) == 10.0 - 3.0 - 0.5 - 0.5
 
 
-def test_log_holds_what_happened():
+def test_log_holds_what_happened() -> None:
     """Rewards and noiseless moves can be recomputed from the log, in float32."""
     world = dataclasses.replace(double_integrator(), noise_std=np.zeros(2))
     policy = LinearPolicy(world.optimal_policy().gain, np.array([0.2]))
@@ -126,7 +132,7 @@ def test_log_holds_what_happened():
     assert log.action_space.contains(log.actions[0])
 
 
-def test_the_same_seed_gives_the_same_log():
+def test_the_same_seed_gives_the_same_log() -> None:
     world = double_integrator()
     policy = LinearPolicy(world.optimal_policy().gain, np.array([0.2]))
     first, again, other = (world.sample_log(policy, 90, seed=s, horizon=40) for s in (1, 1, 2))
@@ -149,12 +155,12 @@ def test_the_same_seed_gives_the_same_log():
         ({"action_limit": 0.0}, "action_limit: 0.0 is not above 0"),
     ],
 )
-def test_what_has_no_closed_form_is_refused(changes, problem):
+def test_what_has_no_closed_form_is_refused(changes: dict[str, Any], problem: str) -> None:
     with pytest.raises(InputError, match=problem):
         dataclasses.replace(double_integrator(), **changes)
 
 
-def test_wrong_policies_are_refused():
+def test_wrong_policies_are_refused() -> None:
     world = double_integrator()
     with pytest.raises(InputError, match=r"gain \(2, 2\) and std \(1,\), expected \(1, 2\)"):
         world.value(LinearPolicy(np.zeros((2, 2)), np.zeros(1)))

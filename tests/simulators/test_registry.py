@@ -33,6 +33,7 @@ def test_worlds_go_to_other_processes() -> None:
     world = find_world("Hopper-v4")
     copy = pickle.loads(pickle.dumps(world))  # noqa: S301
     assert copy.signature == world.signature
+    assert world.start is not None
     assert copy.start.tobytes() == world.start.tobytes()
 
 

@@ -107,7 +107,8 @@ def test_discrete_actions_are_whole_numbers() -> None:
 
 def test_uniform_actions_cover_the_space() -> None:
     states = np.zeros((4000, 2), np.float32)
-    box = gymnasium.spaces.Box(np.float32([-1, 2]), np.float32([1, 4]))
+    low, high = np.array([-1, 2], np.float32), np.array([1, 4], np.float32)
+    box = gymnasium.spaces.Box(low, high)
     actions = uniform_actions(Signature(COUNTER.observation_space, box), 0)(states, 0)
     assert actions.dtype == np.float32
     # 4000 draws from a range of 2: the mean is within 0.05 of the middle (5 standard errors).

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,8 +12,7 @@ import pytest
 import sumolib
 
 from nacre.errors import InputError
-from nacre.simulators import traffic
-from nacre.simulators.registry import TRAFFIC, find_world
+from nacre.simulators.registry import TRAFFIC, Simulator, find_world
 from nacre.simulators.traffic import ROUTES, TrafficSimulator, describe_traffic, find_viewer
 
 
@@ -31,7 +31,7 @@ def network() -> str:
     return Path(made.environment._net).read_text()
 
 
-def run(simulator: TrafficSimulator, seed: int, n_steps: int = 20) -> np.ndarray:
+def run(simulator: Simulator, seed: int, n_steps: int = 20) -> np.ndarray:
     """Observations and rewards while the lights change every other time."""
     rows = [np.append(simulator.reset(seed), 0.0)]
     for step in range(n_steps):
@@ -151,4 +151,4 @@ def test_a_window_asks_for_the_programs_of_sumo(monkeypatch: pytest.MonkeyPatch)
     TrafficSimulator(TRAFFIC, view="window").close()
     assert asked["use_gui"] is True
     assert asked["closed"] is True
-    assert "LIBSUMO_AS_TRACI" not in traffic.os.environ
+    assert "LIBSUMO_AS_TRACI" not in os.environ

@@ -13,38 +13,70 @@ import pytest
 from nacre.advice import config as advice_config
 from nacre.advice.config import AdviceConfig
 from nacre.cli import app as cli
+from nacre.estimators.doubly_robust import DoublyRobust
+from nacre.estimators.fitted_q import FittedQ
+from nacre.estimators.one_step import OneStep
+from nacre.estimators.tabular import Tabular
+from nacre.learners.net_actor_critic.learner import NetActorCritic
+from nacre.learners.scale_noise import ScaleNoise
 from nacre.logs import Log
 from nacre.policies import CloneConfig
 from nacre.policies.cloning import fitting as cloning
 from nacre.policies.cloning import log_cloning
+from nacre.training.backup import CriticConfig
+from nacre.training.evaluation_config import EvaluationConfig
 
 VERDICTS = ("switch", "keep", "undecided")
 
 
-def suggest_quick(log: Log, discount: float = 0.99) -> AdviceConfig:
-    """One learned candidate, three small critics, a handful of updates."""
-    config = AdviceConfig(kl_weights=(), calm_factors=(0.3,))
-    small = dataclasses.replace(
-        config.learner.critics, hidden=(8,), n_critics=2, batch_size=16, layer_norm=False
-    )
-    learner = dataclasses.replace(
-        config.learner,
-        discount=discount,
-        critics=small,
+def make_quick_learner(kl_weight: float = 0.03, **changes: Any) -> NetActorCritic:
+    """Net Actor-Critic with two small critics and a handful of updates."""
+    plain = NetActorCritic(kl_weight)
+    settings = dataclasses.replace(
+        plain.settings,
+        critics=dataclasses.replace(
+            plain.settings.critics, hidden=(8,), n_critics=2, batch_size=16, layer_norm=False
+        ),
+        stopping=None,
         epochs=1,
         steps_per_epoch=4,
         prefit_steps=4,
         n_cost_states=8,
     )
-    judges = dataclasses.replace(
-        config.judges,
-        critics=dataclasses.replace(small, n_critics=3, backup="own"),
-        epochs=1,
+    return dataclasses.replace(plain, settings=settings, **changes)
+
+
+def make_quick_evaluation(**changes: Any) -> EvaluationConfig:
+    """Three small critics and a handful of updates."""
+    critics = CriticConfig(
+        n_critics=3, hidden=(8,), scale_returns=True, batch_size=16, backup="own"
+    )
+    plain = EvaluationConfig(
+        critics,
+        epochs=3,
         steps_per_epoch=4,
         prefit_steps=4,
+        combine="mean",
         n_actions=64,
+        averaged=True,
+        bootstrap=True,
     )
-    return dataclasses.replace(config, learner=learner, judges=judges)
+    return dataclasses.replace(plain, **changes)
+
+
+def suggest_quick(log: Log | None = None, discount: float = 0.99) -> AdviceConfig:
+    """The old policy with less noise as the only candidate, small critics, few replicates."""
+    evaluation = make_quick_evaluation()
+    return AdviceConfig(
+        learners=(ScaleNoise(),),
+        estimators=(
+            Tabular(replicates=100),
+            OneStep(folds=2),
+            FittedQ(evaluation),
+            DoublyRobust(dataclasses.replace(evaluation, epochs=1, bootstrap=False)),
+        ),
+        discount=discount,
+    )
 
 
 def advise_quickly(
@@ -53,10 +85,10 @@ def advise_quickly(
     *arguments: str | Path,
     **settings: Any,
 ) -> dict[str, Any]:
-    """What `nacre advise --json` prints."""
+    """What `nacre advise --json` prints; `settings` are fields of the configuration."""
 
-    def suggest(*given: Any) -> AdviceConfig:
-        return dataclasses.replace(suggest_quick(*given), **settings)
+    def suggest(log: Log, discount: float = 0.99) -> AdviceConfig:
+        return dataclasses.replace(suggest_quick(log, discount), **settings)
 
     monkeypatch.setattr(advice_config, "suggest_config", suggest)
     for module in (cloning, log_cloning):

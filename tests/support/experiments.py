@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from jaxtyping import PRNGKeyArray
+
+from nacre.advice.config import AdviceConfig
+from nacre.estimators.base import Estimate, Problem, Report, abstain
 from nacre.experiments.run import Plan
 from nacre.experiments.shared import Truth
 from nacre.experiments.tables import RANDOM, Published, Row
 from nacre.learners.net_actor_critic.config import ActorConfig, LearnerConfig
+from nacre.learners.scale_noise import ScaleNoise
+from nacre.policies.policy import Policy
 from nacre.training.backup import CriticConfig
 from nacre.training.fitted_evaluation import EvaluationConfig
 
@@ -26,9 +33,38 @@ LEARNER = LearnerConfig(
     form="net",
     reevaluate=False,
 )
+
+
+@dataclass(frozen=True)
+class Stated:
+    """An estimator that says what it was told, or that it does not know."""
+
+    gain: float | None = 3.0
+    name: str = "stated"
+    extrapolates: bool = False
+
+    def applies(self, problem: Problem) -> str:
+        return ""
+
+    def prepare(self, key: PRNGKeyArray, problem: Problem, report: Report) -> None:
+        return
+
+    def estimate(
+        self, key: PRNGKeyArray, problem: Problem, prepared: Any, candidate: Policy, report: Report
+    ) -> Estimate:
+        if self.gain is None:
+            return abstain(self.name, "data", "nothing was stated")
+        return Estimate(self.name, self.gain, 0.1, "data", diagnostics={"old_value": 20.0})
+
+
+def make_advice_config(gain: float | None = 3.0) -> AdviceConfig:
+    """The old policy with less noise, and an estimator that states what it gains."""
+    return AdviceConfig(learners=(ScaleNoise(),), estimators=(Stated(gain),))
+
+
 TRUTH = Truth(episodes=4, steps=20)
 CHEAP = Row("poles", "pole-cheap", "CartPole-v1", RANDOM, 0.5, 0.1, Published(1.0, 1.0))
-DEAR = Row("poles", "pole-dear", "CartPole-v1", RANDOM, 50.0, 10.0, Published(0.0, 1.0))
+COSTLY = Row("poles", "pole-costly", "CartPole-v1", RANDOM, 50.0, 10.0, Published(0.0, 1.0))
 
 
 def make_plan(out: Path, *rows: Row, **options: Any) -> Plan:
@@ -41,3 +77,24 @@ def make_plan(out: Path, *rows: Row, **options: Any) -> Plan:
         "truth": TRUTH,
     }
     return Plan(rows=rows or (CHEAP,), out=out, **(settings | options))
+
+
+def make_record(seed: int, true: float, **changed: Any) -> dict[str, Any]:
+    """What a summary reads of a record: by default a right switch."""
+    return {
+        "seed": seed,
+        "improvement": {"true": true, "estimated": changed.pop("estimated", true + 1.0)},
+        "decision": "switch",
+        "truth_decision": "switch" if true > 0 else "keep",
+        "tie": False,
+        "old_value": {"returns": {"mean": 20.0}, "fitted": {"value": seed}, "true": {"mean": 21.0}},
+    } | changed
+
+
+TWO = [make_record(4, 60.0), make_record(5, 80.0, estimated=75.0)]
+MIXED = [
+    make_record(4, 2.0, decision="keep"),
+    make_record(5, -3.0),
+    make_record(6, -0.1, tie=True),
+    make_record(7, -5.0, decision="undecided"),
+]

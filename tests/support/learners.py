@@ -180,7 +180,8 @@ def same_bits(mine: object, theirs: object) -> bool:
 def shift_critics(critics: Critics, amount: jax.Array | float) -> Critics:
     """Critics that say this much less everywhere."""
     lower = jnp.asarray(np.asarray(critics.biases[-1]) - np.asarray(amount))
-    return eqx.tree_at(lambda c: c.biases[-1], critics, lower)
+    shifted: Critics = eqx.tree_at(lambda c: c.biases[-1], critics, lower)
+    return shifted
 
 
 def silence(state: State, config: LearnerConfig) -> State:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import gymnasium
 import jax
 import numpy as np
+from numpy.typing import NDArray
 
 from nacre.policies.network_policy import MLPPolicy
 from nacre.policies.policy import Signature
@@ -26,25 +28,31 @@ class Counter:
         self.resets: list[tuple[int, bool]] = []
         self.actions: list[float] = []
 
-    def reset(self, seed: int, *, nominal: bool = False) -> Any:
+    def reset(self, seed: int, *, nominal: bool = False) -> NDArray[np.float32]:
         self.resets.append((seed, nominal))
         self.count = 0
         return self._observe()
 
-    def step(self, action: Any) -> Any:
+    def step(self, action: Any) -> tuple[NDArray[np.float32], float, bool]:
         self.count += 1
         self.actions.append(float(action[0]))
         return self._observe(), float(self.count), self.count == self.life
 
+    def draw(self) -> NDArray[np.uint8]:
+        raise NotImplementedError
+
+    def watch(self, see: Callable[[], None]) -> float:
+        raise NotImplementedError
+
     def close(self) -> None:
         pass
 
-    def _observe(self) -> Any:
+    def _observe(self) -> NDArray[np.float32]:
         # Seeds are below 2**31; float32 would round them.
         return np.array([self.resets[-1][0] % 1000, self.count], np.float32)
 
 
-def choose_step(observations: Any, step: int) -> Any:
+def choose_step(observations: np.ndarray, step: int) -> NDArray[np.float32]:
     """The number of the step as the action of everyone."""
     return np.full((len(observations), 1), step, np.float32)
 

@@ -24,10 +24,11 @@ from nacre.tracking.entries import clean_name, flatten, read_decision
 from nacre.tracking.mlflow_run import LONGEST_PARAMETER, check_store, shorten
 from nacre.tracking.tracker import FILES
 from nacre.training.progress import ProgressEvent
-from tests.advice.test_result import assess, make_advice
+from tests.support.made_up import make_advice
+from tests.support.rooms import BEST, make_candidate
 
 TICKS = [
-    ProgressEvent("learning learned-0.03", epoch, 3, 100, loss, estimate)
+    ProgressEvent("learning nac-0.03", epoch, 3, 100, loss, estimate)
     for epoch, (loss, estimate) in enumerate([(4.0, 1.0), (2.0, float("nan")), (1.0, 3.0)])
 ]
 
@@ -50,8 +51,8 @@ def run(tmp_path: Path) -> Callable[..., Path]:
         advice = make_advice() if advice is None else advice
         places = {"tensorboard": tmp_path / "board", "mlflow": str(tmp_path / "store")}
         with open_tracking(**(wanted or places)) as tracker:
-            for event in ticks:
-                tracker.reporter(event)
+            for tick in ticks:
+                tracker.reporter(tick)
             tracker.finish(advice, advice.save(tmp_path / "advice"))
         return tmp_path
 
@@ -95,9 +96,9 @@ def find_runs(store: Path) -> tuple[Any, list[Any]]:
 def test_events_hold_curves_decision_and_settings(run: Callable[..., Path]) -> None:
     folder = run()
     curves, texts = read_board(folder / "board" / "run-1")
-    assert curves["learning_learned-0.03/loss"] == [(1, 4.0), (2, 2.0), (3, 1.0)]
+    assert curves["learning_nac-0.03/loss"] == [(1, 4.0), (2, 2.0), (3, 1.0)]
     # NaN leaves a gap.
-    assert curves["learning_learned-0.03/estimate"] == [(1, 1.0), (3, 3.0)]
+    assert curves["learning_nac-0.03/estimate"] == [(1, 1.0), (3, 3.0)]
     advice = make_advice()
     for name, value in read_decision(advice).items():
         ((step, seen),) = curves[name]
@@ -116,9 +117,7 @@ def test_every_run_gets_a_folder_of_its_own(run: Callable[..., Path], tmp_path: 
 
 
 def test_mlflow_holds_parameters_curves_decision_and_files(run: Callable[..., Path]) -> None:
-    advice = make_advice(
-        record={"seed": 7, "config": {"learner": {"epochs": 3, "note": "x" * 9000}}}
-    )
+    advice = make_advice(config={"learner": {"epochs": 3, "note": "x" * 9000}})
     folder = run(advice)
     client, (found,) = find_runs(folder / "store")
     assert found.info.status == "FINISHED"
@@ -129,7 +128,7 @@ def test_mlflow_holds_parameters_curves_decision_and_files(run: Callable[..., Pa
     assert found.data.tags["nacre.reason"] == "because"
     for name, value in read_decision(advice).items():
         assert found.data.metrics[name] == value
-    history = client.get_metric_history(found.info.run_id, "learning_learned-0.03/loss")
+    history = client.get_metric_history(found.info.run_id, "learning_nac-0.03/loss")
     assert [(point.step, point.value) for point in history] == [(1, 4.0), (2, 2.0), (3, 1.0)]
     kept = {item.path for item in client.list_artifacts(found.info.run_id)}
     assert kept == set(FILES)
@@ -142,7 +141,7 @@ def test_decision_figures_are_those_of_the_advice() -> None:
     advice = make_advice()
     numbers = read_decision(advice)
     document = advice.as_json()
-    assert numbers["decision/confidence"] == document["confidence"]
+    assert numbers["decision/probability"] == document["probability"]
     assert numbers["decision/net_gain"] == document["net_gain"]["mean"]
     assert numbers["decision/net_gain_low"] == document["net_gain"]["low"]
     assert numbers["decision/cost"] == document["cost"]["total"]
@@ -210,13 +209,13 @@ def test_a_place_that_fails_is_left_and_the_run_goes_on(tmp_path: Path) -> None:
             tracker.reporter(TICKS[0])
         tracker.reporter(TICKS[2])
     curves, _ = read_board(tmp_path / "board" / "run-1")
-    assert curves["learning_learned-0.03/loss"] == [(1, 4.0), (3, 1.0)]
+    assert curves["learning_nac-0.03/loss"] == [(1, 4.0), (3, 1.0)]
 
 
 def test_reporters_are_told_in_order() -> None:
     heard: list[tuple[str, ProgressEvent]] = []
     both = combine_reporters(
-        lambda event: heard.append(("first", event)), lambda event: heard.append(("second", event))
+        lambda tick: heard.append(("first", tick)), lambda tick: heard.append(("second", tick))
     )
     both(TICKS[0])
     assert heard == [("first", TICKS[0]), ("second", TICKS[0])]
@@ -252,15 +251,16 @@ def test_names_that_differ_stay_different() -> None:
     names = [*HOSTILE, "a b", "a/b", "a:b", "a?b", "plain", "x" * 300 + "1", "x" * 300 + "2"]
     cleaned = [clean_name(name) for name in names]
     assert len(set(cleaned)) == len(names)
-    assert clean_name("judging calm-0.3") == "judging_calm-0.3"
+    assert clean_name("fitted_q noise-0.3") == "fitted_q_noise-0.3"
     assert max(map(len, cleaned)) < 250
 
 
 def test_hostile_stages_and_candidates_stay_inside(run: Callable[..., Path]) -> None:
-    ticks = [ProgressEvent(f"judging {name}", 0, 1, 1, 1.0, 2.0) for name in HOSTILE]
-    chosen = assess()
-    named = dataclasses.replace(chosen.candidate, name="../../../escape", origin="$(touch x)")
-    advice = make_advice("switch", dataclasses.replace(chosen, candidate=named))
+    ticks = [ProgressEvent(f"learning {name}", 0, 1, 1, 1.0, 2.0) for name in HOSTILE]
+    named = dataclasses.replace(
+        make_candidate("mine", BEST), name="../../../escape", origin="$(touch x)"
+    )
+    advice = make_advice("switch", named)
     folder = run(advice, ticks)
     _, (found,) = find_runs(folder / "store")
     assert found.data.tags["nacre.chosen"] == "../../../escape"

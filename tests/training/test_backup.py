@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
 
 import equinox as eqx
 import gymnasium
@@ -12,11 +14,14 @@ import hypothesis.strategies as st
 import jax
 import jax.numpy as jnp
 import numpy as np
+import numpy.typing as npt
 import optax
 import pytest
+from jaxtyping import Array
 
 from nacre.errors import InputError
 from nacre.estimators.exact import state_action_values
+from nacre.logs import Log
 from nacre.policies.network_policy import MLPPolicy
 from nacre.policies.networks import Scaling
 from nacre.policies.optimisers import clipped_adam
@@ -24,17 +29,23 @@ from nacre.policies.policy import Signature
 from nacre.policies.tabular import TabularPolicy
 from nacre.simulators import FiniteWorld, random_policy, random_world
 from nacre.training.backup import (
+    Backup,
     CriticConfig,
     CriticState,
+    Form,
     bootstrap_targets,
     critic_loss,
     next_state_values,
     polyak_average,
     step_critics,
 )
+from nacre.training.batches import Batch
 from nacre.training.critics import Critics
 from nacre.training.noise import draw_uniforms
-from nacre.training.transitions import Batch, Transitions
+from nacre.training.transitions import Transitions
+
+Floats = npt.NDArray[np.float64]
+Tree = TypeVar("Tree")
 
 ROWS = 12
 SIGNATURE = Signature(
@@ -45,11 +56,11 @@ CONFIG = CriticConfig(n_critics=2, hidden=(8,), learning_rate=0.01, polyak=0.9, 
 step_compiled = eqx.filter_jit(step_critics)
 
 
-def as_single(values):
+def as_single(values: npt.ArrayLike) -> Array:
     return jnp.asarray(np.asarray(values, np.float32))
 
 
-def make_batch(seed=0):
+def make_batch(seed: int = 0) -> Batch:
     rng = np.random.default_rng(seed)
     return Batch(
         as_single(rng.normal(size=(ROWS, 3))),
@@ -61,29 +72,34 @@ def make_batch(seed=0):
     )
 
 
-def fill(init, seed=0, signature=SIGNATURE, **options):
+def fill(
+    init: Callable[..., Tree], seed: int = 0, signature: Signature = SIGNATURE, **options: object
+) -> Tree:
     """What `init` would make, with normal numbers everywhere: nothing has to be compiled."""
     rng = np.random.default_rng(seed)
     shapes = eqx.filter_eval_shape(init, jax.random.key(0), signature, **options)
-    return jax.tree.map(lambda leaf: as_single(rng.normal(0, 0.4, leaf.shape)), shapes)
+    filled: Tree = jax.tree.map(lambda leaf: as_single(rng.normal(0, 0.4, leaf.shape)), shapes)
+    return filled
 
 
-def make_critics(seed=0, *, scaled=False):
+def make_critics(seed: int = 0, *, scaled: bool = False) -> Critics:
     critics = fill(Critics.init, seed, n_critics=2, hidden=(8,))
     scaling = Scaling(as_single([0.1, 0.2, 0.3]), as_single([1.1, 0.9, 0.7])) if scaled else None
     constants = (scaling, as_single(3.3 if scaled else 0), as_single(7.7 if scaled else 1))
-    return eqx.tree_at(
+    changed: Critics = eqx.tree_at(
         lambda c: (c.scaling, c.shift, c.spread), critics, constants, is_leaf=lambda x: x is None
     )
+    return changed
 
 
-def make_state(config=CONFIG, *, scaled=False):
+def make_state(config: CriticConfig = CONFIG, *, scaled: bool = False) -> CriticState:
     """Online and target networks that differ."""
     state = CriticState.init(config, make_critics(0, scaled=scaled))
-    return eqx.tree_at(lambda s: s.target, state, make_critics(1, scaled=scaled))
+    changed: CriticState = eqx.tree_at(lambda s: s.target, state, make_critics(1, scaled=scaled))
+    return changed
 
 
-def assert_same(first, second, *, rtol=0.0, atol=0.0):
+def assert_same(first: object, second: object, *, rtol: float = 0.0, atol: float = 0.0) -> None:
     leaves, others = jax.tree.leaves(first), jax.tree.leaves(second)
     assert len(leaves) == len(others) > 0
     for leaf, other in zip(leaves, others, strict=True):
@@ -97,26 +113,39 @@ REWARDS, TERMINATED = np.array([1.0, 2.0, -1.0]), np.array([0.0, 1.0, 0.0])
 """The third row may be truncated: only termination is told, so it is bootstrapped."""
 
 
+def bootstrap_exactly(
+    rewards: Floats,
+    terminated: Floats,
+    ahead: Floats,
+    discount: float,
+    cost: float = 0.0,
+    form: Form = "apart",
+) -> Floats:
+    """Targets of NumPy's arrays, which the formula takes as it takes JAX's: in float64."""
+    columns = cast(tuple[Array, Array, Array], (rewards, terminated, ahead))
+    return np.asarray(bootstrap_targets(*columns, discount, cost, form))
+
+
 def test_targets_by_hand() -> None:
     """γ = 0.9, C = 10: y = r + 0.9 V' while it goes on, r alone at the end; net ones 10 less."""
     ahead = np.array([10.0, 100.0, 20.0])
-    apart = bootstrap_targets(REWARDS, TERMINATED, ahead, 0.9)
+    apart = bootstrap_exactly(REWARDS, TERMINATED, ahead, 0.9)
     np.testing.assert_allclose(apart, [10.0, 2.0, 17.0], rtol=1e-12)
-    net = bootstrap_targets(REWARDS, TERMINATED, ahead - 10, 0.9, 10.0, "net")
+    net = bootstrap_exactly(REWARDS, TERMINATED, ahead - 10, 0.9, 10.0, "net")
     np.testing.assert_allclose(net, [0.0, -8.0, 7.0], atol=1e-12)
 
 
 def test_apart_targets_know_no_cost() -> None:
     ahead = np.array([10.0, 100.0, 20.0])
     np.testing.assert_array_equal(
-        bootstrap_targets(REWARDS, TERMINATED, ahead, 0.9, 10.0),
-        bootstrap_targets(REWARDS, TERMINATED, ahead, 0.9),
+        bootstrap_exactly(REWARDS, TERMINATED, ahead, 0.9, 10.0),
+        bootstrap_exactly(REWARDS, TERMINATED, ahead, 0.9),
     )
 
 
 def test_every_member_has_its_own_targets() -> None:
     ahead = np.array([[10.0, 100.0, 20.0], [0.0, 0.0, 0.0]])
-    found = bootstrap_targets(REWARDS, TERMINATED, ahead, 0.9)
+    found = bootstrap_exactly(REWARDS, TERMINATED, ahead, 0.9)
     np.testing.assert_allclose(found, [[10.0, 2.0, 17.0], [1.0, 2.0, -1.0]], rtol=1e-12)
 
 
@@ -129,16 +158,18 @@ finite = st.floats(-1e3, 1e3, allow_nan=False)
     discount=st.floats(0, 0.999),
     cost=st.floats(0, 1e3),
 )
-def test_net_targets_are_apart_targets_minus_the_cost(rows, discount, cost):
+def test_net_targets_are_apart_targets_minus_the_cost(
+    rows: list[tuple[float, bool, float]], discount: float, cost: float
+) -> None:
     """Wherever V_N = V - C, terminated or not, in float64: to 1e-9."""
     rewards, terminated, ahead = (np.array(column, float) for column in zip(*rows, strict=True))
-    apart = bootstrap_targets(rewards, terminated, ahead, discount)
-    net = bootstrap_targets(rewards, terminated, ahead - cost, discount, cost, "net")
+    apart = bootstrap_exactly(rewards, terminated, ahead, discount)
+    net = bootstrap_exactly(rewards, terminated, ahead - cost, discount, cost, "net")
     np.testing.assert_allclose(net, apart - cost, atol=1e-9)
 
 
 @functools.cache
-def sample_finite(terminating):
+def sample_finite(terminating: bool) -> tuple[FiniteWorld, Log, np.ndarray]:
     """A world, its log's columns, and a policy other than the one that made the log."""
     world = random_world(5, 4, 2, discount=0.9, terminating=terminating)
     log = world.sample_log(np.full((4, 2), 0.5), 3000, seed=0, horizon=50)
@@ -147,7 +178,9 @@ def sample_finite(terminating):
     return world, log, random_policy(6, world)
 
 
-def solve_by_regression(log, policy, discount, cost, form, *, naive=False):
+def solve_by_regression(
+    log: Log, policy: np.ndarray, discount: float, cost: float, form: Form, *, naive: bool = False
+) -> np.ndarray:
     """Q (S, A): average the targets of each pair over and over, in float64."""
     pairs = jnp.asarray(log.observations * 2 + log.actions)
     rewards, terminated, ahead = (
@@ -156,7 +189,7 @@ def solve_by_regression(log, policy, discount, cost, form, *, naive=False):
     )
     counts = jnp.bincount(pairs, length=8)
 
-    def sweep(_, q):
+    def sweep(_: Array, q: Array) -> Array:
         values = jnp.sum(policy * q, axis=1)[ahead.astype(int)]
         targets = bootstrap_targets(rewards, terminated, values, discount, cost, form)
         if naive:
@@ -166,7 +199,7 @@ def solve_by_regression(log, policy, discount, cost, form, *, naive=False):
     return np.asarray(jax.jit(lambda q: jax.lax.fori_loop(0, 400, sweep, q))(jnp.zeros((4, 2))))
 
 
-def describe_by_counts(world, log):
+def describe_by_counts(world: FiniteWorld, log: Log) -> FiniteWorld:
     """The finite world that the log's averages describe."""
     moves, reward, ends = np.zeros((4, 2, 4)), np.zeros((4, 2)), np.zeros((4, 2))
     for s in range(4):
@@ -181,7 +214,7 @@ def describe_by_counts(world, log):
 
 
 @pytest.mark.parametrize("terminating", [False, True])
-def test_both_forms_reach_the_same_values(terminating):
+def test_both_forms_reach_the_same_values(terminating: bool) -> None:
     """Iterated to the fixed point: Q_N + C = Q = exact for the log's averages, to 1e-8."""
     world, log, policy = sample_finite(terminating)
     with jax.enable_x64(True):
@@ -210,7 +243,7 @@ def test_without_the_absorbing_state_s_cost_values_would_differ() -> None:
 
 
 @pytest.mark.parametrize("backup", ["min", "mean", "own"])
-def test_next_values_are_those_of_sampled_actions(backup):
+def test_next_values_are_those_of_sampled_actions(backup: Backup) -> None:
     """Against the members' values at the same actions, combined one by one; to 1e-5."""
     config = dataclasses.replace(CONFIG, backup=backup, n_next_actions=3)
     critics, batch, key = make_critics(scaled=True), make_batch(), jax.random.key(5)
@@ -245,7 +278,7 @@ def test_next_values_of_discrete_actions_are_exact() -> None:
     batch = Transitions.from_log(log).take(jnp.arange(50))
     evaluate = eqx.filter_jit(next_state_values)
     values = [evaluate(CONFIG, critics, policy, batch, jax.random.key(seed)) for seed in (0, 1)]
-    np.testing.assert_array_equal(*values)
+    np.testing.assert_array_equal(values[0], values[1])
     expected = (table * np.asarray(critics(jnp.arange(4))).min(axis=0)).sum(axis=1)
     np.testing.assert_allclose(values[0], expected[log.next_observations[:50]], rtol=1e-5)
 
@@ -258,8 +291,9 @@ def test_loss_by_hand() -> None:
     critics, batch = make_critics(scaled=True), make_batch()
     targets = as_single(np.random.default_rng(1).normal(size=(2, ROWS)))
     total, (mean, q) = eqx.filter_jit(critic_loss)(critics, batch, targets)
-    values = eqx.filter_jit(critics.values_at)(batch.observations, batch.actions)
-    values = np.asarray(values, np.float64)
+    values = np.asarray(
+        eqx.filter_jit(critics.values_at)(batch.observations, batch.actions), np.float64
+    )
     each = (((values - np.asarray(targets)) / 7.7) ** 2).mean(axis=1)
     np.testing.assert_allclose(total, each.sum(), rtol=1e-5)
     np.testing.assert_allclose(mean, each.mean(), rtol=1e-5)
@@ -363,12 +397,13 @@ def test_a_generous_clip_does_nothing() -> None:
 
 def test_scalings_only_where_configured() -> None:
     scaling = Scaling(as_single([1, 1, 1]), as_single([2, 2, 2]))
-    given = {"scaling": scaling, "shift": 3.0, "spread": 4.0}
     plain = dataclasses.replace(CONFIG, hidden=())
     asked = dataclasses.replace(plain, scale_observations=True, scale_returns=True)
-    critics = plain.init(jax.random.key(0), SIGNATURE, **given)
-    assert (critics.scaling, float(critics.shift), float(critics.spread)) == (None, 0.0, 1.0)
-    critics = asked.init(jax.random.key(0), SIGNATURE, **given)
+    without, critics = (
+        config.init(jax.random.key(0), SIGNATURE, scaling=scaling, shift=3.0, spread=4.0)
+        for config in (plain, asked)
+    )
+    assert (without.scaling, float(without.shift), float(without.spread)) == (None, 0.0, 1.0)
     assert critics.scaling is scaling
     assert (float(critics.shift), float(critics.spread)) == (3.0, 4.0)
 
@@ -387,12 +422,12 @@ def test_scalings_only_where_configured() -> None:
         ({"hidden": (8, 0)}, r"critics.hidden = \(8, 0\): layers have at least one unit"),
     ],
 )
-def test_wrong_configurations_are_refused(wrong, message):
+def test_wrong_configurations_are_refused(wrong: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         CriticConfig(**wrong)
 
 
 def test_all_problems_are_told_at_once() -> None:
     with pytest.raises(InputError) as caught:
-        CriticConfig(n_critics=0, polyak=2.0, backup="max")
+        CriticConfig(n_critics=0, polyak=2.0, backup=cast(Backup, "max"))
     assert len(caught.value.problems) == 3

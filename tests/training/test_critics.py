@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
+
 import equinox as eqx
 import gymnasium
 import jax
 import jax.numpy as jnp
 import numpy as np
+import numpy.typing as npt
 import pytest
+from jaxtyping import Array
 
 from nacre.policies.distributions import Categorical, Deterministic, Gaussian
 from nacre.policies.network_policy import MLPPolicy
 from nacre.policies.networks import Scaling
 from nacre.policies.policy import Signature
-from nacre.training.critics import LAYER_NORM_EPSILON, Critics, combine_members
+from nacre.training.critics import LAYER_NORM_EPSILON, Combine, Critics, combine_members
 
 ROWS, ACTIONS = 7, 3
+Tree = TypeVar("Tree")
 
 
-def box(size, low=-np.inf, high=np.inf):
+def box(size: int, low: float = -np.inf, high: float = np.inf) -> gymnasium.spaces.Box:
     return gymnasium.spaces.Box(low, high, (size,), np.float32)
 
 
@@ -30,7 +36,7 @@ SIGNATURES = {
 }
 
 
-def sample_rows(signature, seed=0, rows=ROWS):
+def sample_rows(signature: Signature, seed: int = 0, rows: int = ROWS) -> tuple[Array, Array]:
     """Observations and actions that fit the spaces."""
     rng = np.random.default_rng(seed)
     if signature.observation_space.shape:
@@ -42,34 +48,44 @@ def sample_rows(signature, seed=0, rows=ROWS):
     return observations, as_single(rng.uniform(-1, 1, (rows, ACTIONS)))
 
 
-def make_critics(signature, hidden=(8,), *, layer_norm=False, scaled=False):
+def make_critics(
+    signature: Signature,
+    hidden: tuple[int, ...] = (8,),
+    *,
+    layer_norm: bool = False,
+    scaled: bool = False,
+) -> Critics:
     """Three members whose every array is random, normalisations included."""
     critics = fill(Critics.init, signature, n_critics=3, hidden=hidden, layer_norm=layer_norm)
     scaling = None
     if scaled and signature.observation_space.shape:
         scaling = Scaling(as_single([1, 2, 3, 4]), as_single([0.5, 1, 2, 4]))
     constants = (scaling, as_single(-5.0 if scaled else 0.0), as_single(3.0 if scaled else 1.0))
-    return eqx.tree_at(
+    changed: Critics = eqx.tree_at(
         lambda c: (c.scaling, c.shift, c.spread), critics, constants, is_leaf=lambda x: x is None
     )
+    return changed
 
 
-def fill(init, signature, **options):
+def fill(init: Callable[..., Tree], signature: Signature, **options: object) -> Tree:
     """What `init` would make, with normal numbers everywhere: nothing has to be compiled."""
     rng = np.random.default_rng(1)
     shapes = eqx.filter_eval_shape(init, jax.random.key(0), signature, **options)
-    return jax.tree.map(lambda leaf: as_single(rng.normal(0, 0.5, leaf.shape)), shapes)
+    filled: Tree = jax.tree.map(lambda leaf: as_single(rng.normal(0, 0.5, leaf.shape)), shapes)
+    return filled
 
 
-def as_single(values):
+def as_single(values: npt.ArrayLike) -> Array:
     return jnp.asarray(np.asarray(values, np.float32))
 
 
-def sample_uniforms(*shape):
+def sample_uniforms(*shape: int) -> Array:
     return as_single(np.random.default_rng(3).uniform(size=shape))
 
 
-def run_member(critics, member, observations, actions):
+def run_member(
+    critics: Critics, member: int, observations: npt.ArrayLike, actions: npt.ArrayLike
+) -> np.ndarray:
     """Outputs (rows, outputs) of one member in NumPy, float64."""
     if critics.signature.observation_space.shape:
         x = np.asarray(observations, np.float64)
@@ -102,7 +118,9 @@ def run_member(critics, member, observations, actions):
     ],
 )
 @pytest.mark.parametrize("kind", SIGNATURES)
-def test_an_ensemble_is_its_members_one_by_one(kind, hidden, layer_norm, scaled):
+def test_an_ensemble_is_its_members_one_by_one(
+    kind: str, hidden: tuple[int, ...], layer_norm: bool, scaled: bool
+) -> None:
     """Batched float32 against a loop in NumPy, to 1e-5 of the largest output."""
     signature = SIGNATURES[kind]
     critics = make_critics(signature, hidden, layer_norm=layer_norm, scaled=scaled)
@@ -139,7 +157,7 @@ def test_fresh_members_are_uniform_within_the_inputs_root() -> None:
 
 
 @pytest.mark.parametrize("combine", [None, "min", "mean", 0.25])
-def test_expectation_over_discrete_actions_is_a_sum(combine):
+def test_expectation_over_discrete_actions_is_a_sum(combine: Combine | None) -> None:
     """Σ_a π(a|s) combined Q(s, a) by enumeration, to 1e-5; the noise does not matter."""
     critics = make_critics(SIGNATURES["discrete"], scaled=True)
     states = jnp.arange(5)
@@ -164,7 +182,9 @@ def test_expectation_over_discrete_actions_is_a_sum(combine):
 
 @pytest.mark.parametrize("combine", [None, "min", "mean", 0.25])
 @pytest.mark.parametrize("kind", ["vectors", "discrete states"])
-def test_expectation_over_vectors_is_the_mean_over_the_same_actions(kind, combine):
+def test_expectation_over_vectors_is_the_mean_over_the_same_actions(
+    kind: str, combine: Combine | None
+) -> None:
     """Against a loop over actions and states, to 1e-5."""
     critics = make_critics(SIGNATURES[kind], scaled=True)
     observations, location = sample_rows(SIGNATURES[kind], rows=4)
@@ -217,7 +237,7 @@ def test_gradient_through_probabilities() -> None:
     critics = make_critics(SIGNATURES["discrete"], scaled=True)
     states, logits = jnp.arange(5), as_single(np.random.default_rng(0).normal(size=(5, ACTIONS)))
 
-    def value(logits):
+    def value(logits: Array) -> Array:
         noise = jnp.zeros((1, 5, 1))
         return jnp.sum(critics.expectation(states, Categorical(logits), noise, "min"))
 
@@ -235,7 +255,7 @@ def test_gradient_through_actions() -> None:
     observations, location = sample_rows(SIGNATURES["vectors"])
     uniforms = sample_uniforms(5, ROWS, ACTIONS)
 
-    def value(location, log_std):
+    def value(location: Array, log_std: Array) -> Array:
         distribution = Gaussian(location, log_std)
         return jnp.sum(critics.expectation(observations, distribution, uniforms, "mean"))
 
@@ -249,13 +269,13 @@ def test_gradient_through_actions() -> None:
 
 
 @pytest.mark.parametrize("kind", ["vectors", "discrete actions"])
-def test_gradient_reaches_every_layer_of_the_policy(kind):
+def test_gradient_reaches_every_layer_of_the_policy(kind: str) -> None:
     signature = SIGNATURES[kind]
     critics = make_critics(signature, scaled=True)
     policy = fill(MLPPolicy.init, signature, hidden=(8,))
     observations, _ = sample_rows(signature)
 
-    def value(policy):
+    def value(policy: MLPPolicy) -> Array:
         distribution = policy(observations)
         uniforms = sample_uniforms(2, ROWS, distribution.noise_size)
         return jnp.mean(critics.expectation(observations, distribution, uniforms, "min"))
@@ -271,7 +291,7 @@ def test_no_gradient_into_scalings() -> None:
     critics = make_critics(SIGNATURES["vectors"], layer_norm=True, scaled=True)
     observations, actions = sample_rows(SIGNATURES["vectors"])
 
-    def total(critics):
+    def total(critics: Critics) -> Array:
         return jnp.sum(critics.values_at(observations, actions) ** 2)
 
     gradient = eqx.filter_jit(eqx.filter_grad(total))(critics)

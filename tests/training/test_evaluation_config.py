@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from nacre.errors import InputError
@@ -21,6 +23,6 @@ from nacre.training.evaluation_config import EvaluationConfig
         ({"settled_tolerance": -1.0}, "evaluation.settled_tolerance = -1.0: cannot be negative"),
     ],
 )
-def test_wrong_configurations_are_refused(wrong, message):
+def test_wrong_configurations_are_refused(wrong: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         EvaluationConfig(**wrong)

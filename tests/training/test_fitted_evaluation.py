@@ -5,22 +5,29 @@ from __future__ import annotations
 import dataclasses
 import functools
 import re
+from collections.abc import Callable
+from typing import cast
 
 import equinox as eqx
 import gymnasium
 import jax
 import jax.numpy as jnp
 import numpy as np
+import numpy.typing as npt
 import pytest
+from jaxtyping import Array, ArrayLike
 
 import nacre.training.fitted_evaluation as module
 from nacre.errors import InputError
 from nacre.estimators.exact import start_value, value_range, values
+from nacre.logs import Log
 from nacre.policies.network_policy import MLPPolicy
 from nacre.policies.policy import Signature
 from nacre.policies.tabular import TabularPolicy
 from nacre.simulators import (
+    FiniteWorld,
     LinearPolicy,
+    LinearWorld,
     double_integrator,
     random_policy,
     two_state_policies,
@@ -28,6 +35,8 @@ from nacre.simulators import (
 )
 from nacre.training.backup import CriticConfig, critic_loss
 from nacre.training.fitted_evaluation import (
+    EpochReport,
+    Evaluation,
     EvaluationConfig,
     as_rows,
     check_spaces,
@@ -40,15 +49,25 @@ from nacre.training.transitions import Transitions
 from tests.support.training import FINITE, SMALL, TABLES, make_steady_log, sample_finite, sign
 
 
-def evaluate(table, log, world, config=FINITE, start=0, **options):
+def evaluate(
+    table: np.ndarray,
+    log: Log,
+    world: FiniteWorld,
+    config: EvaluationConfig = FINITE,
+    *,
+    seed: int = 0,
+    on_epoch: Callable[[EpochReport], None] | None = None,
+) -> Evaluation:
     policy = TabularPolicy.from_probabilities(table)
-    return evaluate_policy(policy, log, start, config, discount=world.discount, **options)
+    return evaluate_policy(
+        policy, log, 0, config, discount=world.discount, seed=seed, on_epoch=on_epoch
+    )
 
 
 @functools.cache
-def evaluate_old():
+def evaluate_old() -> tuple[Evaluation, list[EpochReport]]:
     world, old, log = sample_finite(0)
-    reports = []
+    reports: list[EpochReport] = []
     return evaluate(old, log, world, on_epoch=reports.append), reports
 
 
@@ -56,7 +75,7 @@ def evaluate_old():
 
 
 @pytest.mark.parametrize(("seed", "terminating"), [(0, False), (1, False), (2, True)])
-def test_finite_worlds(seed, terminating):
+def test_finite_worlds(seed: int, terminating: bool) -> None:
     """Old policy and another one within 2 % of the exact value range."""
     world, old, log = sample_finite(seed, terminating)
     assert bool(log.terminated.any()) is terminating
@@ -80,7 +99,7 @@ def test_two_state_world_as_in_the_paper() -> None:
         assert abs(found.value - start_value(world, policies[name])) < 2.0
 
 
-def as_policy(world, linear):
+def as_policy(world: LinearWorld, linear: LinearPolicy) -> MLPPolicy:
     """A linear policy with Gaussian noise as a network without hidden layers."""
     signature = Signature(world.observation_space, world.action_space)
     shapes = eqx.filter_eval_shape(
@@ -89,11 +108,12 @@ def as_policy(world, linear):
     weights = np.zeros((2, 2), np.float32)
     weights[:, 0] = linear.gain[0]
     biases = np.array([0.0, np.log(linear.std[0])], np.float32)
-    return eqx.tree_at(
+    policy: MLPPolicy = eqx.tree_at(
         lambda p: (p.network.weights[0], p.network.biases[0]),
         shapes,
         (jnp.asarray(weights), jnp.asarray(biases)),
     )
+    return policy
 
 
 def test_linear_quadratic_world() -> None:
@@ -243,7 +263,7 @@ def test_minimum_is_below_every_member_and_the_mean() -> None:
         (np.array([]), False),
     ],
 )
-def test_settled(curve, settled):
+def test_settled(curve: np.ndarray, settled: bool) -> None:
     """Flat or levelled off: yes. Rising, falling, or fewer than five epochs: no."""
     assert has_settled(curve, 0.02) is settled
 
@@ -294,7 +314,7 @@ def test_a_member_is_not_moved_by_an_episode_that_it_does_not_see() -> None:
     transitions = Transitions.from_log(log, resampling=resampling)
     unseen = jnp.arange(log.offsets[3], log.offsets[4])
 
-    def gradient(rows):
+    def gradient(rows: Array) -> np.ndarray:
         batch = transitions.take(rows)
         loss = eqx.filter_grad(critic_loss, has_aux=True)
         found, _ = loss(critics, batch, jnp.full(len(rows), 7.0))
@@ -315,7 +335,7 @@ def test_a_member_is_not_moved_by_an_episode_that_it_does_not_see() -> None:
 CLIMBING = EvaluationConfig(SMALL, epochs=40, steps_per_epoch=5)
 
 
-def evaluate_steady(config):
+def evaluate_steady(config: EvaluationConfig) -> Evaluation:
     policy = TabularPolicy.from_probabilities([[1.0]])
     return evaluate_policy(policy, make_steady_log(), 0, config, discount=0.9)
 
@@ -344,7 +364,7 @@ def test_the_last_good_epoch_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
         (1e20, 1, 2, "diverged in the fit to the log's returns; kept fresh critics"),
     ],
 )
-def test_exploding_steps(learning_rate, steps, prefit_steps, reason):
+def test_exploding_steps(learning_rate: float, steps: int, prefit_steps: int, reason: str) -> None:
     """Also in the last step of an epoch, whose loss is still sound, and before the first epoch."""
     critics = dataclasses.replace(SMALL, learning_rate=learning_rate)
     found = evaluate_steady(
@@ -366,16 +386,21 @@ def test_exploding_steps(learning_rate, steps, prefit_steps, reason):
 # Input
 
 
+def read_rows(start: npt.ArrayLike, signature: Signature) -> Array:
+    """Starts as rows, from whatever NumPy makes arrays of."""
+    return as_rows(cast(ArrayLike, start), signature)
+
+
 def test_starts_become_rows() -> None:
     box = Signature(gymnasium.spaces.Box(-1, 1, (2,), np.float32), gymnasium.spaces.Discrete(2))
-    one, many = as_rows([0.1, 0.2], box), as_rows(np.zeros((3, 2)), box)
+    one, many = read_rows([0.1, 0.2], box), read_rows(np.zeros((3, 2)), box)
     assert (one.shape, many.shape) == ((1, 2), (3, 2))
-    assert one.dtype == many.dtype == as_rows([1, 0], box).dtype == jnp.float32
+    assert one.dtype == many.dtype == read_rows([1, 0], box).dtype == jnp.float32
     states = Signature(gymnasium.spaces.Discrete(4), gymnasium.spaces.Discrete(2))
-    np.testing.assert_array_equal(as_rows(3, states), [3])
-    np.testing.assert_array_equal(as_rows([0, 3, 3], states), [0, 3, 3])
-    np.testing.assert_array_equal(as_rows(jnp.array([2.0]), states), [2])
-    assert as_rows(2.0, states).dtype == jnp.int32
+    np.testing.assert_array_equal(read_rows(3, states), [3])
+    np.testing.assert_array_equal(read_rows([0, 3, 3], states), [0, 3, 3])
+    np.testing.assert_array_equal(read_rows(jnp.array([2.0]), states), [2])
+    assert read_rows(2.0, states).dtype == jnp.int32
 
 
 @pytest.mark.parametrize(
@@ -396,12 +421,12 @@ def test_starts_become_rows() -> None:
         (1.5, True, r"start: 1.5 is not one of the states 0\.\.3"),
     ],
 )
-def test_wrong_starts_are_refused(start, discrete, message):
+def test_wrong_starts_are_refused(start: npt.ArrayLike, discrete: bool, message: str) -> None:
     space = (
         gymnasium.spaces.Discrete(4) if discrete else gymnasium.spaces.Box(-1, 1, (2,), np.float32)
     )
     with pytest.raises(InputError, match=message):
-        as_rows(start, Signature(space, gymnasium.spaces.Discrete(2)))
+        read_rows(start, Signature(space, gymnasium.spaces.Discrete(2)))
 
 
 def test_logs_of_other_worlds_are_refused() -> None:
@@ -416,7 +441,7 @@ def test_logs_of_other_worlds_are_refused() -> None:
 
 
 @pytest.mark.parametrize("discount", [1.0, -0.1, float("nan")])
-def test_wrong_discounts_are_refused(discount):
+def test_wrong_discounts_are_refused(discount: float) -> None:
     _, old, log = sample_finite(0)
     with pytest.raises(InputError, match=r"discount = .*: must lie in \[0, 1\)"):
         evaluate_policy(TabularPolicy.from_probabilities(old), log, 0, FINITE, discount=discount)

@@ -129,7 +129,8 @@ def test_a_break_down_is_found_in_its_chunk(
     )
     policy = TabularPolicy.from_probabilities(np.full((4, 3), 1 / 3))
     expected, found = (
-        evaluate_policy(policy, one, [0], config, discount=0.9, seed=1) for one in (log, mapped)
+        evaluate_policy(policy, one, np.array([0]), config, discount=0.9, seed=1)
+        for one in (log, mapped)
     )
     assert not expected.healthy
     assert_same(found, expected)
@@ -143,10 +144,13 @@ def test_gathered_rows_are_those_of_the_device(
     log = make_vectors()
     mapped = map_log(log, tmp_path, monkeypatch)
     resampling = np.arange(24.0).reshape(12, 2)
-    options = {"discount": 0.9, "discounted_states": discounted, "resampling": resampling}
-    there, here = open_source(mapped, **options), open_source(log, **options)
+    there, here = (
+        open_source(one, discount=0.9, discounted_states=discounted, resampling=resampling)
+        for one in (mapped, log)
+    )
     assert isinstance(there, MappedTransitions)
     assert isinstance(here, Transitions)
+    assert here.episodes is not None
     rows = np.array([[0, 107, 50], [50, 51, 3]])
     gathered = there.gather(rows)
     for step, wanted in enumerate(rows):

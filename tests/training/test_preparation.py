@@ -74,8 +74,8 @@ def test_given_critics_are_begun_with() -> None:
     for state in begun:
         jax.tree.map(np.testing.assert_array_equal, state.online, given)
     fresh, fitted = begin_critics(TABLES, log, source, spaces, world.discount, keys, 10)
-    weights = [np.asarray(state.online.weights[0]) for state in (fresh, fitted)]
-    assert not np.array_equal(*weights)
+    begun_with, reached = (np.asarray(state.online.weights[0]) for state in (fresh, fitted))
+    assert not np.array_equal(begun_with, reached)
 
 
 def test_returns_scale_the_critics() -> None:
@@ -94,7 +94,7 @@ def test_returns_without_spread_keep_a_scale() -> None:
     np.testing.assert_allclose(critics.spread, 0.1, rtol=1e-4)
     silent = dataclasses.replace(log, rewards=np.zeros(len(log), np.float32))
     critics = init_critics(TABLES, jax.random.key(0), silent, sign(log), 0.99)
-    assert (float(critics.shift), float(critics.spread)) == (0.0, np.float32(1e-6))
+    assert (float(critics.shift), float(critics.spread)) == (0.0, float(np.float32(1e-6)))
 
 
 def test_observations_scale_the_critics() -> None:

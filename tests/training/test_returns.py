@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable, Sequence
 
+import gymnasium
 import numpy as np
 import pytest
 
@@ -22,7 +24,9 @@ from nacre.training.returns import (
 DISCOUNT = 0.95
 
 
-def make_log(lengths, *, terminated, seed=0, n_states=4):
+def make_log(
+    lengths: Sequence[int], *, terminated: Sequence[bool], seed: int = 0, n_states: int = 4
+) -> Log:
     """Episodes of random states and rewards; `terminated` says which of them end by themselves."""
     rng = np.random.default_rng(seed)
     n = sum(lengths)
@@ -43,7 +47,7 @@ def make_log(lengths, *, terminated, seed=0, n_states=4):
     )
 
 
-def sum_discounted(rewards, discount):
+def sum_discounted(rewards: Iterable[float], discount: float) -> float:
     return sum(discount**t * float(reward) for t, reward in enumerate(rewards))
 
 
@@ -84,7 +88,7 @@ def test_tails_of_cut_episodes_by_hand() -> None:
 
 
 @pytest.mark.parametrize("discount", [0.0, 0.5, 0.95])
-def test_returns_to_go_against_a_loop(discount):
+def test_returns_to_go_against_a_loop(discount: float) -> None:
     """Backwards through each episode, from the tail's value or from zero; to 1e-9."""
     log = make_log([5, 1, 40, 12], terminated=[False, True, False, True])
     tails = truncated_tails(log, discount)
@@ -129,13 +133,15 @@ def test_counts_make_the_finite_world_they_describe() -> None:
         moves[state, ahead] += not done
     matrix = np.eye(n) - DISCOUNT * moves / visits[:, None]
     expected = np.linalg.solve(matrix, earned / visits)
-    np.testing.assert_allclose(fit_values(log, DISCOUNT)(np.arange(n)), expected, rtol=1e-5)
+    np.testing.assert_allclose(
+        fit_values(log, DISCOUNT)(np.arange(n, dtype=np.int32)), expected, rtol=1e-5
+    )
 
 
 def test_states_never_seen_are_worth_nothing_known() -> None:
     log = make_log([30], terminated=[False], n_states=2)
-    log = dataclasses.replace(log, observation_space=type(log.observation_space)(5))
-    found = fit_values(log, DISCOUNT)(np.arange(5))
+    log = dataclasses.replace(log, observation_space=gymnasium.spaces.Discrete(5))
+    found = fit_values(log, DISCOUNT)(np.arange(5, dtype=np.int32))
     np.testing.assert_allclose(found[2:], 0.0, atol=1e-12)
     assert np.all(found[:2] > 0)
 
@@ -152,12 +158,12 @@ def test_cut_episodes_are_completed_to_the_exact_value() -> None:
     assert abs(naive.mean() - exact) > 10 * estimate.standard_error
     np.testing.assert_allclose(estimate.mean - naive.mean(), estimate.tail, rtol=1e-9)
     np.testing.assert_allclose(estimate.influences.mean(), estimate.mean, rtol=1e-4)
-    spread = fit_values(log, DISCOUNT)(np.arange(6)) - values(world, policy)
+    spread = fit_values(log, DISCOUNT)(np.arange(6, dtype=np.int32)) - values(world, policy)
     assert np.abs(spread).max() < 0.1 * np.ptp(values(world, policy)) + 1.0
 
 
 @pytest.mark.parametrize("largest_fit", [200_000, 3000])
-def test_cut_episodes_with_vectors(largest_fit, monkeypatch):
+def test_cut_episodes_with_vectors(largest_fit: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The linear-quadratic world, closed form, cut after 15 steps: 4 standard errors plus 2 %."""
     monkeypatch.setattr(module, "LARGEST_FIT", largest_fit)
     world = double_integrator()
@@ -211,7 +217,7 @@ def test_influences_predict_leaving_an_episode_out() -> None:
 
 
 @pytest.mark.parametrize("horizon", [20, 200])
-def test_intervals_cover_the_exact_value(horizon):
+def test_intervals_cover_the_exact_value(horizon: int) -> None:
     """Nominal 95 % over 100 logs of 1000 rows: 88 to 100 covered, mostly cut or hardly ever."""
     world = random_world(3, 6, 3, discount=DISCOUNT, terminating=horizon == 200)
     policy = random_policy(3, world)
@@ -247,7 +253,7 @@ def test_one_episode_says_nothing_of_its_spread() -> None:
 
 
 @pytest.mark.parametrize("confidence", [0.0, 1.0, 95.0, float("nan")])
-def test_bad_confidence(confidence):
+def test_bad_confidence(confidence: float) -> None:
     with pytest.raises(InputError, match=r"confidence = .*: must lie between 0 and 1"):
         value_from_returns(make_log([3], terminated=[True]), DISCOUNT, confidence=confidence)
 

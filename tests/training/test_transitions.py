@@ -9,12 +9,14 @@ import pytest
 
 import nacre.policies.policy as policy_module
 from nacre.logs import Log
+from nacre.policies.distributions import Categorical
 from nacre.policies.network_policy import MLPPolicy
 from nacre.policies.policy import Signature
 from nacre.training.transitions import Transitions
+from tests.support.policies import expect
 
 
-def make_log():
+def make_log() -> Log:
     """Two episodes: three steps that terminate, two that are truncated."""
     return Log.from_arrays(
         observations=np.arange(10.0).reshape(5, 2),
@@ -55,7 +57,7 @@ def test_discounted_states_by_hand() -> None:
 
 
 @pytest.mark.parametrize(("discount", "length"), [(0.0, 1.0), (1.0, 2.5)])
-def test_discounted_length_at_the_ends(discount, length):
+def test_discounted_length_at_the_ends(discount: float, length: float) -> None:
     """Only first steps count without a future, all five of two episodes with all of it."""
     transitions = Transitions.from_log(make_log(), discount=discount)
     np.testing.assert_allclose(transitions.discounted_length, length, rtol=1e-6)
@@ -79,12 +81,17 @@ def test_what_a_policy_does_next_stays_with_its_row(monkeypatch: pytest.MonkeyPa
     told, asked = transitions.ask_next(policy)
     assert asked is None
     batch = told.take(jnp.array([4, 0, 2, 2]))
-    expected = policy(batch.next_observations)
-    np.testing.assert_allclose(batch.next_actions.logits, expected.logits, rtol=1e-6)
+    found, expected = (
+        expect(Categorical, said).logits
+        for said in (batch.next_actions, policy(batch.next_observations))
+    )
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
     assert batch.old_actions is transitions.take(jnp.array([0])).next_actions is None
     batch = transitions.ask_old(policy).take(jnp.array([4, 0, 2, 2]))
-    expected = policy(batch.observations)
-    np.testing.assert_allclose(batch.old_actions.logits, expected.logits, rtol=1e-6)
+    found, expected = (
+        expect(Categorical, said).logits for said in (batch.old_actions, policy(batch.observations))
+    )
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
     assert batch.next_actions is None
 
 

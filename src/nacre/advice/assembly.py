@@ -12,7 +12,7 @@ from nacre.advice.provenance import describe_origin
 from nacre.advice.record import DecisionRecord
 from nacre.advice.result import Advice
 from nacre.advice.setting import Setting
-from nacre.advice.tasks import charge_overlap
+from nacre.advice.tasks import charge_overlap, list_inapplicable
 from nacre.inference.evidence import Circumstances, Evidence
 from nacre.inference.intervals import find_hull
 from nacre.inference.rule import Decision
@@ -59,6 +59,7 @@ def build_advice(
         basis=decision.basis,
         candidates=tuple(entries),
         log_checks=checks.as_json(),
+        not_applicable=list_inapplicable(setting, results["split"]),
         forbidden=checks.reason,
         confounding=_find_confounding(setting, results, decision, evidence),
         notes=_remark(setting, checks),
@@ -94,8 +95,9 @@ def _gather(setting: Setting, results: Mapping[str, Any], place: int) -> Evidenc
     """What every estimator says of one finalist, less what lies outside of the log."""
     overlap, charge = results[f"overlap {place}"], results["costs"][place]
     estimates = tuple(
-        charge_overlap(results[f"estimate {one.name} {place}"], one, overlap.penalty)
+        charge_overlap(estimate, one, overlap.penalty)
         for one in setting.config.estimators
+        if (estimate := results[f"estimate {one.name} {place}"]) is not None
     )
     return Evidence(estimates, charge.price)
 

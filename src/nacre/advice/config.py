@@ -16,8 +16,8 @@ from nacre.inference.rule import BoundsRule, Rule
 from nacre.learners import LEARNERS
 from nacre.learners.base import Learner
 from nacre.learners.net_actor_critic.learner import NetActorCritic
-from nacre.learners.net_actor_critic.tables import table_settings
 from nacre.learners.scale_noise import ScaleNoise
+from nacre.learners.tabular_planner import TabularPlanner
 from nacre.logs import Log
 
 KL_WEIGHTS = (0.03, 0.3)
@@ -104,12 +104,7 @@ def suggest_config(log: Log, discount: float = 0.99) -> AdviceConfig:
     """A configuration that fits the log: tables for numbered states, networks for vectors."""
     if not isinstance(log.observation_space, gymnasium.spaces.Discrete):
         return AdviceConfig(discount=discount)
-    settings = table_settings()
-    learners: tuple[Learner, ...] = (
-        *(NetActorCritic(weight, noise=1.0, settings=settings) for weight in (0.02, 0.3)),
-        ScaleNoise(),
-        *_find_foreign(),
-    )
+    learners: tuple[Learner, ...] = (TabularPlanner(), ScaleNoise(), *_find_foreign())
     return AdviceConfig(learners=learners, discount=discount)
 
 

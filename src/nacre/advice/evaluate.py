@@ -13,13 +13,14 @@ from jaxtyping import ArrayLike
 from numpy.typing import NDArray
 from scipy import special
 
+from nacre.advice.inputs import LogSource, PolicySource
 from nacre.advice.record import Value, finite
+from nacre.costs.fit import check_log_fits
 from nacre.diagnostics.on_policy import Behaviour, examine_behaviour
 from nacre.errors import InputError
 from nacre.estimators.fitted_q import default_evaluation
-from nacre.logs import Log
-from nacre.policies.files import fingerprint
-from nacre.policies.policy import Policy
+from nacre.logs import Log, read_log
+from nacre.policies import Policy, fingerprint, read_policy
 from nacre.training.fitted_evaluation import (
     EpochReport,
     Evaluation,
@@ -36,18 +37,18 @@ class Question:
     """What is asked of a log.
 
     Args:
-        discount: γ.
-        confidence: Probability with which intervals are to hold the value.
         start: The state or states that episodes start from; the log's own if not given.
-        judges: How the policy is evaluated; what fits the log if not given.
+        discount: γ.
+        confidence: Probability with which intervals hold the value.
+        config: The critics that evaluate the policy.
         seed: Everything random follows from it.
     """
 
-    discount: float = 0.99
-    confidence: float = 0.95
-    start: ArrayLike | None = None
-    judges: EvaluationConfig | None = None
-    seed: int = 0
+    start: ArrayLike | None
+    discount: float
+    confidence: float
+    config: EvaluationConfig
+    seed: int
 
     def __post_init__(self) -> None:
         problems = []
@@ -69,7 +70,8 @@ class Valuation:
         returns: By the returns of the policy's own episodes, where most of the log is that.
         behaviour: Whose actions the log holds.
         old: The same of the old policy as fitted, if one was given.
-        difference: How much more the policy is worth than the old one; the same critics judge both.
+        difference: How much more the policy is worth than the old one; paired,
+            with the same critics.
         healthy: Whether no critic broke down.
         notes: What to know beside the numbers.
         record: Hashes, configuration, seed and versions.
@@ -104,66 +106,99 @@ class Valuation:
         }
 
 
-def value_policy(
-    log: Log,
-    policy: Policy,
-    question: Question | None = None,
+def evaluate(
+    log: LogSource,
+    policy: PolicySource,
     *,
-    old_policy: Policy | None = None,
-    reporter: Progress | None = None,
+    old_policy: PolicySource | None = None,
+    start: ArrayLike | None = None,
+    discount: float = 0.99,
+    confidence: float = 0.95,
+    config: EvaluationConfig | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
 ) -> Valuation:
-    """What a policy is worth, and how much more than the old one, by a log.
+    """What is a policy worth, and how much more than the old one?
 
     Args:
-        log: Of any policy; what it says is surest of the one that made it.
-        policy: The policy.
-        question: Discount, confidence, start.
-        old_policy: One to compare it with.
-        reporter: Hears of every epoch.
+        log: Of any policy, or its file; what it says is surest of the one that made it.
+        policy: The policy, its file, or "clone" or "columns" to take it from the log.
+        old_policy: One to compare it with, given likewise.
+        start: The state or states that episodes start from; the log's own if not given.
+        discount: γ.
+        confidence: Probability with which intervals hold the value.
+        config: The critics that evaluate the policy; those of the fitted-Q estimator if not given.
+        seed: Everything random follows from it.
+        progress: Hears of every epoch.
     """
     began = time.perf_counter()
-    asked = question or Question()
-    judges = asked.judges or default_evaluation()
-    asked = dataclasses.replace(asked, judges=judges)
-    report = reporter or NoProgress()
-    behaviour = examine_behaviour(log, policy)
-    new = _fit(log, policy, asked, "judging the policy", report)
-    old = None
+    question = Question(start, discount, confidence, config or default_evaluation(), seed)
+    episodes = log if isinstance(log, Log) else read_log(log)
+    evaluated = _read(policy, episodes, seed, "the policy")
+    reference = None
     if old_policy is not None:
-        old = _fit(log, old_policy, asked, "judging the old policy", report)
-    notes = [_describe_origin(behaviour)]
-    if asked.start is not None and behaviour.on_policy:
-        notes.append("its returns are those of the log's own starts and say nothing of this one")
-    for one in filter(None, (new, old)):
-        if not one.healthy:
-            notes.append(f"the critics broke down: {one.reason}; do not rely on the fitted value")
+        reference = _read(old_policy, episodes, seed, "the old policy")
+    report = progress or NoProgress()
+    behaviour = examine_behaviour(episodes, evaluated)
+    new = _fit(episodes, evaluated, question, "evaluating the policy", report)
+    old = None
+    if reference is not None:
+        old = _fit(episodes, reference, question, "evaluating the old policy", report)
     return Valuation(
-        _summarise(new.per_critic, asked, "fitted"),
-        _read_returns(log, behaviour, asked),
+        _summarise(new.per_critic, question, "fitted"),
+        _read_returns(episodes, behaviour, question),
         behaviour,
-        None if old is None else _summarise(old.per_critic, asked, "fitted"),
-        None if old is None else _summarise(new.per_critic - old.per_critic, asked, "paired"),
+        None if old is None else _summarise(old.per_critic, question, "fitted"),
+        None if old is None else _summarise(new.per_critic - old.per_critic, question, "paired"),
         new.healthy and (old is None or old.healthy),
-        tuple(notes),
+        _remark(behaviour, question, new, old),
         {
-            "log": {
-                "sha256": log.fingerprint(),
-                "transitions": len(log),
-                "episodes": log.n_episodes,
-            },
-            "policy": {"sha256": fingerprint(policy)},
-            "old_policy": old_policy and {"sha256": fingerprint(old_policy)},
-            "discount": asked.discount,
-            "confidence_level": asked.confidence,
-            "config": dataclasses.asdict(judges),
-            "seed": asked.seed,
+            **_describe_inputs(episodes, evaluated, reference),
+            "discount": discount,
+            "confidence_level": confidence,
+            "config": dataclasses.asdict(question.config),
+            "seed": seed,
             "versions": find_versions(),
             "wall_seconds": time.perf_counter() - began,
         },
     )
 
 
-def _fit(log: Log, policy: Policy, asked: Question, stage: str, report: Progress) -> Evaluation:
+def _read(source: PolicySource, log: Log, seed: int, name: str) -> Policy:
+    """A policy that acts in the spaces of the log."""
+    policy = source if isinstance(source, Policy) else read_policy(source, log=log, seed=seed)
+    check_log_fits(log, policy, name)
+    return policy
+
+
+def _describe_inputs(log: Log, policy: Policy, old_policy: Policy | None) -> dict[str, Any]:
+    return {
+        "log": {
+            "sha256": log.fingerprint(),
+            "transitions": len(log),
+            "episodes": log.n_episodes,
+        },
+        "policy": {"sha256": fingerprint(policy)},
+        "old_policy": old_policy and {"sha256": fingerprint(old_policy)},
+    }
+
+
+def _remark(
+    behaviour: Behaviour, question: Question, new: Evaluation, old: Evaluation | None
+) -> tuple[str, ...]:
+    """What to know beside the numbers."""
+    notes = [_describe_origin(behaviour)]
+    if question.start is not None and behaviour.on_policy:
+        notes.append("its returns are those of the log's own starts and say nothing of this one")
+    for evaluation in filter(None, (new, old)):
+        if not evaluation.healthy:
+            notes.append(
+                f"the critics broke down: {evaluation.reason}; do not rely on the fitted value"
+            )
+    return tuple(notes)
+
+
+def _fit(log: Log, policy: Policy, question: Question, stage: str, report: Progress) -> Evaluation:
     def heard(epoch: EpochReport) -> None:
         report(
             ProgressEvent(stage, epoch.epoch, epoch.epochs, epoch.steps, epoch.loss, epoch.value)
@@ -172,33 +207,35 @@ def _fit(log: Log, policy: Policy, asked: Question, stage: str, report: Progress
     return evaluate_policy(
         policy,
         log,
-        log.starts if asked.start is None else asked.start,
-        asked.judges or EvaluationConfig(),
-        discount=asked.discount,
-        seed=asked.seed,
+        log.starts if question.start is None else question.start,
+        question.config,
+        discount=question.discount,
+        seed=question.seed,
         on_epoch=heard,
     )
 
 
-def _summarise(members: NDArray[Any], asked: Question, method: str) -> Value:
+def _summarise(members: NDArray[Any], question: Question, method: str) -> Value:
     """Mean of the members and an interval by their spread, with Student's t."""
     values = np.asarray(members, np.float64)
     mean = float(values.mean())
     if len(values) < 2:
         return Value(mean=finite(mean), low=None, high=None, method=method)
-    place = float(special.stdtrit(len(values) - 1, (1 + asked.confidence) / 2))
+    place = float(special.stdtrit(len(values) - 1, (1 + question.confidence) / 2))
     half = place * float(np.std(values, ddof=1))
     return Value(
         mean=finite(mean), low=finite(mean - half), high=finite(mean + half), method=method
     )
 
 
-def _read_returns(log: Log, behaviour: Behaviour, asked: Question) -> Value | None:
+def _read_returns(log: Log, behaviour: Behaviour, question: Question) -> Value | None:
     """From the policy's own episodes; none where they are not most of the log."""
-    if not behaviour.on_policy or asked.start is not None:
+    if not behaviour.on_policy or question.start is not None:
         return None
     own = log if behaviour.own.all() else log.select(np.flatnonzero(behaviour.own))
-    found = value_from_returns(own, asked.discount, confidence=asked.confidence, seed=asked.seed)
+    found = value_from_returns(
+        own, question.discount, confidence=question.confidence, seed=question.seed
+    )
     return Value(
         mean=finite(found.mean),
         low=finite(found.low),

@@ -43,9 +43,11 @@ class Meter:
         return hear
 
     def finish(self, name: str) -> None:
-        """Count a task as done."""
+        """Count a task as done; once all are, that is told."""
         with self._lock:
             self._shares[name] = 1.0
+            if all(share == 1.0 for share in self._shares.values()):
+                self._report(ProgressEvent("decision", 0, 1, 0, share=1.0))
 
     def stop(self) -> None:
         """Let every task end at its next event."""

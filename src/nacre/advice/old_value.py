@@ -19,7 +19,8 @@ def value_old_policy(setting: Setting, results: Mapping[str, Any], *, given_star
     if given_start or not checks.behaviour.on_policy:
         for estimator in config.estimators:
             estimate = results[f"estimate {estimator.name} 0"]
-            known = estimate.diagnostics.get("old_value", math.nan)
+            facts = {} if estimate is None else estimate.diagnostics
+            known = facts.get("old_value", math.nan)
             if math.isfinite(known):
                 return Value(mean=known, low=None, high=None, method=estimator.name)
         return Value(mean=None, low=None, high=None, method="not known")

@@ -15,7 +15,8 @@ from nacre.costs.family import SwitchingCost
 from nacre.costs.measures import UniformBox
 from nacre.inference.paper_rule import Choice, decide
 from nacre.learners.net_actor_critic.config import LearnerConfig, default
-from nacre.learners.net_actor_critic.run import Learned, check_fit, learn
+from nacre.learners.net_actor_critic.journal import Learned
+from nacre.learners.net_actor_critic.run import check_fit, learn
 from nacre.logs import Log
 from nacre.policies.policy import Policy
 from nacre.training.fitted_evaluation import (

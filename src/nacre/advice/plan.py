@@ -29,7 +29,9 @@ def plan_tasks(setting: Setting, candidates: Sequence[Candidate] = ()) -> list[T
         learned[f"learner_{number}"] = f"learn {learner.name}"
     choose = partial(tasks.choose_finalists, setting, tuple(candidates))
     graph.append(Task("finalists", choose, {**split, **learned}, work=0.1))
-    places = min(tasks.MOST_FINALISTS, len(candidates) + len(config.learners)) or 1
+    # A learner may propose several; without learners it is known how many there are.
+    most = tasks.MOST_FINALISTS
+    places = most if config.learners else max(1, min(most, len(candidates)))
     chosen = {**split, "finalists": "finalists"}
     graph.append(Task("costs", partial(charge_finalists, setting), chosen, work=0.3))
     for place in range(places):

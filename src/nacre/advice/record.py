@@ -200,6 +200,7 @@ class DecisionRecord(Part):
     basis: tuple[str, ...] = ()
     candidates: Annotated[tuple[CandidateEntry, ...], Field(min_length=1)]
     log_checks: dict[str, Any] = {}
+    not_applicable: dict[str, str] = {}
     forbidden: str = ""
     confounding: dict[str, Any] = {}
     notes: tuple[str, ...] = ()

@@ -12,7 +12,7 @@ from nacre.advice.setting import Setting, Split
 from nacre.diagnostics import log_checks
 from nacre.diagnostics.log_checks import LogChecks
 from nacre.diagnostics.overlap import Overlap, measure_overlap
-from nacre.estimators.base import Estimate, Estimator, Problem, abstain
+from nacre.estimators.base import Estimate, Estimator, Problem
 from nacre.inference.intervals import find_centre
 from nacre.learners.base import Candidate, Learner, LearningProblem
 from nacre.logs import Log
@@ -30,9 +30,13 @@ def check_log(setting: Setting, *, report: Any) -> LogChecks:
 
 
 def split_log(setting: Setting, *, checks: LogChecks, report: Any) -> Split:
-    """Whole episodes, once; repeated ones count once, so that none lands in both parts."""
+    """Whole episodes, once; repeated ones count once, so that none lands in both parts.
+
+    Too few different ones forbid a switch: then the log is split as it is, to have numbers at all.
+    """
     keep = checks.duplicates.keep
-    log = setting.log if len(keep) == setting.log.n_episodes else setting.log.select(keep)
+    whole = checks.has_too_few or len(keep) == setting.log.n_episodes
+    log = setting.log if whole else setting.log.select(keep)
     parts = log.split(setting.config.learning_share, seed=setting.seed)
     return Split(*parts, checks.old_policy)
 
@@ -87,7 +91,11 @@ def choose_finalists(
     if len(candidates) <= MOST_FINALISTS:
         return tuple(candidates)
     problem = _pose(setting, split, split.learning)
-    estimator = next(one for one in setting.config.estimators if not one.applies(problem))
+    usable = [one for one in setting.config.estimators if not one.applies(problem)]
+    if not usable:
+        # Nobody can tell them apart: those of the user first, then in the order of the learners.
+        return tuple(candidates[:MOST_FINALISTS])
+    estimator = usable[0]
     prepared = estimator.prepare(setting.key("rank"), problem, lambda share: None)
     scores = []
     for number, candidate in enumerate(candidates):
@@ -129,13 +137,10 @@ def estimate_gain(
     prepared: Any,
     report: Callable[[ProgressEvent], None],
 ) -> Estimate | None:
-    """What one estimator says of one finalist; None if there are fewer finalists."""
-    if number >= len(finalists):
-        return None
+    """What one estimator says of one finalist; None if it does not apply, or nobody is there."""
     problem = _pose(setting, split, split.test)
-    reason = estimator.applies(problem)
-    if reason:
-        return abstain(estimator.name, "data", reason)
+    if number >= len(finalists) or estimator.applies(problem):
+        return None
     candidate = finalists[number]
     name = f"{estimator.name}: {candidate.name}"
     return estimator.estimate(
@@ -145,6 +150,13 @@ def estimate_gain(
         candidate.policy,
         _as_share(report, name),
     )
+
+
+def list_inapplicable(setting: Setting, split: Split) -> dict[str, str]:
+    """Estimators that have nothing to say about such a log, and why."""
+    problem = _pose(setting, split, split.test)
+    reasons = {one.name: one.applies(problem) for one in setting.config.estimators}
+    return {name: reason for name, reason in reasons.items() if reason}
 
 
 def charge_overlap(estimate: Estimate, estimator: Estimator, penalty: float) -> Estimate:

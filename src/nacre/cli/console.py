@@ -20,6 +20,7 @@ from rich.progress import (
 )
 from rich.table import Table
 
+from nacre.advice.record import BreakEvenEntry, Interval
 from nacre.advice.result import Advice
 from nacre.cli.pricing import summarise_states
 from nacre.costs import CostBreakdown, LogStates, SwitchingCost
@@ -247,10 +248,10 @@ def print_advice(advice: Advice, out: Path | None) -> None:
         record.reason,
         *([record.remedy] if record.remedy else []),
         "",
-        f"net gain    {_with_interval(record.net_gain)}",
+        f"net gain    {format_interval(record.net_gain)}",
         f"basis       {basis}",
-        f"old value   {_with_interval(record.old_value)}  {record.old_value.method}",
-        f"new value   {_with_interval(record.new_value)}  candidate {record.chosen}",
+        f"old value   {format_interval(record.old_value)}  {record.old_value.method}",
+        f"new value   {format_interval(record.new_value)}  candidate {record.chosen}",
         f"cost        {cost.total:.4g} = learning {cost.learning:.4g} + transaction "
         f"{cost.transaction:.4g}",
         f"break-even  {_show_break_even(record.break_even)}",
@@ -263,7 +264,8 @@ def print_advice(advice: Advice, out: Path | None) -> None:
         console.print(f"the page: {out / 'report.html'}", markup=False)
 
 
-def _with_interval(estimate: Any) -> str:
+def format_interval(estimate: Interval) -> str:
+    """A number between its bounds, as far as they are known."""
     mean, low, high = (
         "unknown" if number is None else f"{number:.4g}"
         for number in (estimate.mean, estimate.low, estimate.high)
@@ -271,7 +273,7 @@ def _with_interval(estimate: Any) -> str:
     return f"{mean} [{low}, {high}]"
 
 
-def _show_break_even(break_even: Any) -> str:
+def _show_break_even(break_even: BreakEvenEntry) -> str:
     weights = {
         "learning": break_even.learning_weight,
         "transaction": break_even.transaction_weight,

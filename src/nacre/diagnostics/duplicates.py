@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from nacre.diagnostics.near_repeats import merge_near_repeats
-from nacre.errors import InputError
 from nacre.logs import Log
 
 Integers = NDArray[np.int64]
@@ -107,31 +106,6 @@ def find_duplicates(log: Log) -> Duplicates:
     earlier = np.ones(log.n_episodes, bool)
     earlier[first] = False
     return Duplicates(rank[cluster], n_exact, n_near, int((chance & earlier).sum()))
-
-
-def split_by_cluster(clusters: Integers, share: float, *, seed: int) -> tuple[Integers, Integers]:
-    """Split episodes at random into two parts, never a cluster into both.
-
-    Args:
-        clusters: (E,) the cluster of each episode.
-        share: Of the clusters in the first part; both get at least one.
-        seed: The same seed gives the same split.
-
-    Returns:
-        Indices of the episodes of each part, in the order of the log.
-    """
-    names, index = np.unique(clusters, return_inverse=True)
-    if len(names) < 2:
-        raise InputError(
-            f"log: {len(clusters)} episodes are {len(names)} different one; collect at least 2 "
-            "different episodes"
-        )
-    if not 0 < share < 1:
-        raise InputError(f"log: cannot split off {share}; give a share between 0 and 1")
-    n_first = min(max(round(share * len(names)), 1), len(names) - 1)
-    chosen = np.zeros(len(names), bool)
-    chosen[np.random.default_rng(seed).permutation(len(names))[:n_first]] = True
-    return np.flatnonzero(chosen[index]), np.flatnonzero(~chosen[index])
 
 
 def _hash_episodes(log: Log) -> tuple[Hashes, Hashes]:

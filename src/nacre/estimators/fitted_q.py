@@ -31,7 +31,7 @@ LARGEST_SPREAD = 0.1
 """Share of the range of returns-to-go that members may differ by and still say something."""
 LARGEST_LEVEL_ERROR = 0.1
 """Share of that range by which the old policy's own value may be missed."""
-SETTLING = 4
+SETTLING = 3
 """Epochs whose mean is compared with that of as many before them."""
 LEAST_SPREAD = 1e-3
 """Share of that range below which no spread is believed: members of one log err together."""
@@ -51,8 +51,8 @@ def default_evaluation() -> EvaluationConfig:
     )
     return EvaluationConfig(
         critics=critics,
-        epochs=30,
-        steps_per_epoch=500,
+        epochs=40,
+        steps_per_epoch=400,
         prefit_steps=1000,
         combine="mean",
         averaged=True,

@@ -123,7 +123,9 @@ class Tabular:
         # At a state that the log does not have the two can only differ where they act otherwise.
         leaving = chance_of_new_states(counts) * view.visits.sum() if len(apart) else 0.0
         elsewhere = float(leaving * apart.mean() / 2) * observed.span if len(apart) else 0.0
+        old = float(counts.start @ observed.chain.values())
         diagnostics = {
+            "old_value": old,
             "unseen_mass": view.unseen_mass,
             "unseen_mass_old": view.unseen_mass_old,
             "unseen_excess": view.unseen_excess,
@@ -135,7 +137,6 @@ class Tabular:
         why = _find_silence(observed, view, problem.log.n_episodes)
         if why:
             return abstain(self.name, "data", why, diagnostics)
-        old = float(counts.start @ observed.chain.values())
         low, high = (float(counts.start @ chain.values()) - old for chain in (view.low, view.high))
         spread = view.middle.replicate(prepared.weights) - prepared.replicates
         report(0.9)

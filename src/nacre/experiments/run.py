@@ -18,7 +18,7 @@ from nacre.costs.family import SwitchingCost
 from nacre.costs.measures import LogStates, UniformBox
 from nacre.errors import InputError
 from nacre.experiments.advised import compare, run_advice
-from nacre.experiments.records import is_done, record_path, write_record
+from nacre.experiments.records import CACHE, Place, add_record, is_done
 from nacre.experiments.shared import Shared, Truth, make_old_policy
 from nacre.experiments.tables import Row
 from nacre.learners.net_actor_critic.config import LearnerConfig
@@ -36,7 +36,6 @@ CONFIGS: dict[str, Callable[[Row], LearnerConfig | AdviceConfig]] = {
     "default": lambda row: AdviceConfig(),
 }
 """A learner decides by the paper's rule, a configuration of advice by its bounds."""
-CACHE = ".cache"
 LARGEST_STATE = 100.0
 """The published cost draws states from the observation box, clipped to this."""
 
@@ -93,31 +92,35 @@ def plan_groups(plan: Plan) -> list[Group]:
     return [Group(plan, rows, seed) for seed in plan.seeds for rows in together]
 
 
-def run_plan(plan: Plan, *, processes: int = 1) -> Iterator[list[Path]]:
+def run_plan(plan: Plan, *, processes: int = 1) -> Iterator[list[Place]]:
     """Run everything that is not there yet; yields the records of each group as it is done."""
-    for _, paths in map_tasks(run_group, plan_groups(plan), processes=processes):
-        yield paths
+    for _, places in map_tasks(run_group, plan_groups(plan), processes=processes):
+        yield places
 
 
-def run_group(group: Group) -> list[Path]:
-    """Run the missing records of a group, one after the other."""
+def run_group(group: Group) -> list[Place]:
+    """Run the missing records of a group, one after the other; each is kept as soon as it is made.
+
+    Not by whoever waits for the groups: a group may take hours, and what is whole when it is killed
+    should stay.
+    """
     plan = group.plan
     world = find_world(group.rows[0].world)
     old_policy = make_old_policy(group.rows[0], world, plan.old_policies, group.seed)
     name = f"{world.name.replace('/', '_')}-{fingerprint(old_policy)[:12]}-{group.seed}"
-    report = _Prefixed(f"{world.name} seed {group.seed}", plan.open_reporter())
+    report = Prefixed(f"{world.name} seed {group.seed}", plan.open_reporter())
     shared = Shared(plan.out / CACHE / name, world, old_policy, group.seed, report)
     log: Log | None = None
-    paths = []
+    places = []
     for row, config in itertools.product(group.rows, plan.configs):
-        path = record_path(plan.out, row, config, group.seed)
+        place = Place.of(plan.out, row, config, group.seed)
         settings = describe_settings(plan, row, config, group.seed, world, old_policy)
-        if not is_done(path, settings, CONFIGS[config](row)):
+        if not is_done(place, settings, CONFIGS[config](row)):
             log = shared.log(settings["steps"]) if log is None else log
             record = run_record(plan, row, config, shared, log)
-            write_record(path, {**settings, **record})
-        paths.append(path)
-    return paths
+            add_record(place, {**settings, **record})
+        places.append(place)
+    return places
 
 
 def describe_settings(
@@ -150,9 +153,9 @@ def published_cost(row: Row, world: World, *, n: int = 10_000) -> SwitchingCost:
 def run_record(plan: Plan, row: Row, config: str, shared: Shared, log: Log) -> dict[str, Any]:
     """Evaluate, learn, decide, and compare with the truth."""
     settings = CONFIGS[config](row)
-    report = _Prefixed(f"{row.name} {config} seed {shared.seed}", plan.open_reporter())
+    report = Prefixed(f"{row.name} {config} seed {shared.seed}", plan.open_reporter())
     cost = published_cost(row, shared.world)
-    clock = _Clock()
+    clock = Clock()
     checkpoint = None
     if isinstance(settings, AdviceConfig):
         advice, record = run_advice(shared, log, cost, settings, plan.truth, report)
@@ -198,7 +201,7 @@ def _run_paper(
     cost: SwitchingCost,
     report: Progress,
     checkpoint: Path,
-    clock: _Clock,
+    clock: Clock,
 ) -> tuple[Outcome, dict[str, Any]]:
     """Net Actor-Critic with the paper's decision, and its part of the record."""
     old_evaluation = shared.evaluation(log, learner, report)
@@ -255,7 +258,7 @@ def _brief(epoch: Any) -> list[float]:
     ]
 
 
-class _Clock:
+class Clock:
     """Seconds between laps."""
 
     def __init__(self) -> None:
@@ -263,11 +266,12 @@ class _Clock:
         self._last = time.perf_counter()
 
     def lap(self, name: str) -> None:
+        """End a lap."""
         now = time.perf_counter()
         self.laps[name], self._last = round(now - self._last, 1), now
 
 
-class _Prefixed:
+class Prefixed:
     """Lines of progress that say which record they are about."""
 
     def __init__(self, prefix: str, report: Progress) -> None:
@@ -275,6 +279,7 @@ class _Prefixed:
         self._report = report
 
     def __call__(self, event: ProgressEvent) -> None:
+        """Hand on a line of progress."""
         self._report(dataclasses.replace(event, stage=f"{self._prefix}: {event.stage}"))
 
 
@@ -294,10 +299,10 @@ def parse_seeds(text: str) -> tuple[int, ...]:
     return tuple(seeds)
 
 
-def check_plan(plan: Plan) -> Sequence[Path]:
-    """The paths of all records of a plan, done or not."""
+def list_places(plan: Plan) -> Sequence[Place]:
+    """Where all records of a plan belong, done or not."""
     return [
-        record_path(plan.out, row, config, seed)
+        Place.of(plan.out, row, config, seed)
         for seed in plan.seeds
         for row in plan.rows
         for config in plan.configs

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import stats
 
 from nacre.errors import InputError
-from nacre.experiments.records import read_record, record_path
+from nacre.experiments.records import Place, Record, read_records
 from nacre.experiments.tables import TABLES, Published, Row
 
 CONFIGS = ("paper", "default")
@@ -29,20 +29,21 @@ class Summary:
     switching cost minus the old policy's value. The responsible rate is the share of decisions that
     agree with the truth's, ties left out; None if there are only ties. Undecided means keep.
     `old_values` are the old policy's, by the returns of the log, fitted critics and simulation.
+    An advice may say that it does not know an estimate: None, and left out of means.
     """
 
     row: Row
     config: str
     seeds: tuple[int, ...]
     improvements: tuple[float, ...]
-    estimated: tuple[float, ...]
+    estimated: tuple[float | None, ...]
     decisions: tuple[str, ...]
     truths: tuple[str, ...]
     ties: tuple[bool, ...]
-    old_values: tuple[tuple[float, float, float], ...]
+    old_values: tuple[tuple[float | None, ...], ...]
 
     @classmethod
-    def from_records(cls, row: Row, config: str, records: Sequence[dict[str, Any]]) -> Summary:
+    def from_records(cls, row: Row, config: str, records: Sequence[Record]) -> Summary:
         """Gather what the records of a row say."""
         return cls(
             row,
@@ -90,10 +91,10 @@ class Summary:
         return mean - float(half), mean + float(half)
 
     @property
-    def old_value(self) -> dict[str, float]:
+    def old_value(self) -> dict[str, float | None]:
         """Means over the seeds of what the old policy is worth, by each way of asking."""
-        means = np.mean(self.old_values, axis=0).tolist()
-        return dict(zip(OLD_VALUES, means, strict=True))
+        ways = zip(OLD_VALUES, zip(*self.old_values, strict=True), strict=True)
+        return {way: _mean_of_known(values) for way, values in ways}
 
     def as_json(self) -> dict[str, Any]:
         """The interface of `--summary --json`."""
@@ -106,7 +107,7 @@ class Summary:
             "improvement_mean": float(np.mean(self.improvements)),
             "improvement_std": spread,
             "improvement_interval": self.interval,
-            "estimated_improvement_mean": float(np.mean(self.estimated)),
+            "estimated_improvement_mean": _mean_of_known(self.estimated),
             "switch_proportion": self.switch_proportion,
             "responsible_rate": self.responsible_rate,
             "ties": sum(self.ties),
@@ -116,21 +117,29 @@ class Summary:
         }
 
 
-def _read_old_values(found: dict[str, Any]) -> tuple[float, float, float]:
+def _mean_of_known(numbers: Sequence[float | None]) -> float | None:
+    known = [number for number in numbers if number is not None]
+    return float(np.mean(known)) if known else None
+
+
+def _show(number: float | None) -> str:
+    return "unknown" if number is None else f"{number:.1f}"
+
+
+def _read_old_values(found: dict[str, Any]) -> tuple[float | None, ...]:
     fitted = found["fitted"]
     # The paper's decision takes a value, advice a mean with an interval.
     value = fitted["value"] if "value" in fitted else fitted["mean"]
     return found["returns"]["mean"], value, found["true"]["mean"]
 
 
-def _read_whole(path: Path, row: Row, config: str) -> dict[str, Any]:
+def _check_whole(record: Record, place: Place, row: Row) -> Record:
     """A record, if there is all in it that a summary reads."""
-    record = read_record(path)
     try:
-        Summary.from_records(row, config, [record]).as_json()
+        Summary.from_records(row, place.config, [record]).as_json()
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(
-            f"{path}: not a whole record ({type(error).__name__}: {error}); delete it and run "
+            f"{place}: not a whole record ({type(error).__name__}: {error}); delete it and run "
             "nacre reproduce again"
         ) from None
     return record
@@ -138,15 +147,18 @@ def _read_whole(path: Path, row: Row, config: str) -> dict[str, Any]:
 
 def summarise(table: str, out: Path) -> list[Summary]:
     """One summary for each row and configuration of a table that has records."""
-    found = []
+    kept = {config: read_records(out, table, config) for config in CONFIGS}
+    summaries = []
     for row in TABLES[table]:
-        for config in CONFIGS:
-            folder = record_path(out, row, config, 0).parent
-            paths = sorted(folder.glob("seed-*.json"))
-            if paths:
-                records = [_read_whole(path, row, config) for path in paths]
-                found.append(Summary.from_records(row, config, records))
-    return found
+        for config, records in kept.items():
+            whole = [
+                _check_whole(record, Place.of(out, row, config, seed), row)
+                for (name, seed), record in records.items()
+                if name == row.name
+            ]
+            if whole:
+                summaries.append(Summary.from_records(row, config, whole))
+    return summaries
 
 
 HEADER = (
@@ -208,7 +220,7 @@ def _ours(summary: Summary) -> list[str]:
     return [
         str(len(summary.seeds)),
         improvement,
-        f"{plain['estimated_improvement_mean']:.1f}",
+        _show(plain["estimated_improvement_mean"]),
         f"{summary.switch_proportion:.0%}",
         responsible,
         str(summary.wrong_switches),
@@ -229,7 +241,7 @@ def tabulate_old(summaries: Sequence[Summary]) -> list[list[str]]:
             name = ""
         for summary in together:
             old = summary.old_value
-            values = (f"{old[way]:.1f}" for way in ("fitted", "returns", "true"))
+            values = (_show(old[way]) for way in ("fitted", "returns", "true"))
             lines.append([name, f"ours, {summary.config}", str(len(summary.seeds)), *values])
             name = ""
     return lines

@@ -8,8 +8,9 @@ from nacre.learners.net_actor_critic.config import (
     default,
     paper,
 )
+from nacre.learners.net_actor_critic.journal import EpochRecord, Learned
 from nacre.learners.net_actor_critic.occupancy import OccupancyConfig
-from nacre.learners.net_actor_critic.run import EpochRecord, Learned, learn
+from nacre.learners.net_actor_critic.run import learn
 from nacre.learners.net_actor_critic.stopping import (
     Plateau,
     StoppingRule,
@@ -25,6 +26,7 @@ LEARNERS: Registry[type[Learner]] = Registry(
     {
         "net_actor_critic": "nacre.learners.net_actor_critic.learner:NetActorCritic",
         "scale_noise": "nacre.learners.scale_noise:ScaleNoise",
+        "tabular_planner": "nacre.learners.tabular_planner:TabularPlanner",
     },
 )
 """Every learner; an advice asks ours with settings that fit the log, and all others as they are."""

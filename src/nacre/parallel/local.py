@@ -9,8 +9,6 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import (
     FIRST_COMPLETED,
-    FIRST_EXCEPTION,
-    Future,
     ProcessPoolExecutor,
     ThreadPoolExecutor,
     wait,
@@ -105,10 +103,3 @@ def open_threads(
         raise
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
-
-
-def wait_for_all(futures: Sequence[Future[Any]]) -> None:
-    """Until everything is done; the first failure is raised as soon as it happens."""
-    done, _ = wait(futures, return_when=FIRST_EXCEPTION)
-    for future in done:
-        future.result()

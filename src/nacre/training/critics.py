@@ -87,17 +87,6 @@ class Critics(eqx.Module):
         """Number of members."""
         return int(self.weights[0].shape[0])
 
-    def join(self, others: Critics) -> Critics:
-        """One ensemble with the others' members after ours; both are of one log and one size."""
-        weights, biases, norms = jax.tree.map(
-            lambda ours, theirs: jnp.concatenate([ours, theirs]),
-            (self.weights, self.biases, self.norms),
-            (others.weights, others.biases, others.norms),
-        )
-        return Critics(
-            weights, biases, norms, self.scaling, self.shift, self.spread, self.signature
-        )
-
     def __call__(
         self, observations: Array, actions: Array | None = None
     ) -> Float[Array, "members rows outputs"]:

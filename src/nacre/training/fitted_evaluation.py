@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -169,42 +168,6 @@ def evaluate_policy(
         not broken,
         broken or "all epochs done",
         last.critics,
-    )
-
-
-def steady(evaluation: Evaluation, n_epochs: int) -> Evaluation:
-    """The same, but every critic says the mean of what it said after each of its last epochs.
-
-    Most of what critics of one log differ by at the end is the noise of their last few hundred
-    updates. The critics themselves stay those of the last epoch.
-    """
-    curves = evaluation.member_curves[-n_epochs:]
-    if not len(curves):
-        return evaluation
-    return dataclasses.replace(
-        evaluation,
-        value=float(np.mean(evaluation.curve[-n_epochs:])),
-        per_critic=np.mean(curves, axis=0),
-    )
-
-
-def join_evaluations(first: Evaluation, second: Evaluation) -> Evaluation:
-    """Two ensembles that evaluated the same policy on the same log, as one; all members alike."""
-    members = np.concatenate([first.per_critic, second.per_critic])
-    share = len(first.per_critic) / len(members)
-    n = min(len(first.curve), len(second.curve))
-    curves = np.concatenate([first.member_curves[:n], second.member_curves[:n]], axis=1)
-    broken = second if first.healthy else first
-    return Evaluation(
-        float(np.mean(members)),
-        members,
-        curves.mean(axis=1),
-        curves,
-        share * first.losses[:n] + (1.0 - share) * second.losses[:n],
-        first.settled and second.settled,
-        first.healthy and second.healthy,
-        broken.reason,
-        first.critics.join(second.critics),
     )
 
 

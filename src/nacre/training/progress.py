@@ -1,10 +1,8 @@
-"""Progress of long runs: what is told after every epoch, and how much of the whole is done."""
+"""Progress of long runs: what is told after every epoch."""
 
 from __future__ import annotations
 
-import dataclasses
-import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -65,53 +63,3 @@ def count_parts(report: Progress, stage: str, total: int) -> Callable[[int], Non
             heard = percent
 
     return count
-
-
-class Agenda:
-    """Tells how much of a whole run is done; stages may run at the same time, in any order.
-
-    Args:
-        report: Hears every epoch, with the share that is done.
-        sizes: How much work each stage is, in any unit.
-    """
-
-    def __init__(self, report: Progress, sizes: Mapping[str, float]) -> None:
-        self._report = report
-        self._sizes = dict(sizes)
-        self._shares = dict.fromkeys(sizes, 0.0)
-        self._lock = threading.Lock()
-        self._stopped = False
-
-    def __call__(self, event: ProgressEvent) -> None:
-        """Pass an epoch on; once stopped, end the stage that reports it."""
-        if self._stopped:
-            raise KeyboardInterrupt
-        with self._lock:
-            self._shares[event.stage] = (event.epoch + 1) / event.epochs
-            self._report(dataclasses.replace(event, share=self.share))
-
-    @property
-    def share(self) -> float:
-        """Share of all work that is done; stages that nobody planned count nothing."""
-        total = sum(self._sizes.values())
-        done = sum(size * self._shares[stage] for stage, size in self._sizes.items())
-        return done / total if total > 0 else 1.0
-
-    def extend(self, sizes: Mapping[str, float]) -> None:
-        """Plan further stages; the share that is done becomes less by them."""
-        with self._lock:
-            self._sizes |= sizes
-            self._shares = dict.fromkeys(sizes, 0.0) | self._shares
-
-    def begin(self, stage: str, epochs: int) -> None:
-        """Tell that a stage begins; its first epoch may be long in coming."""
-        self(ProgressEvent(stage, -1, epochs, 0))
-
-    def finish(self, *stages: str) -> None:
-        """Count stages as done that ended early or are not needed."""
-        with self._lock:
-            self._shares |= dict.fromkeys(stages, 1.0)
-
-    def stop(self) -> None:
-        """Let every stage end at its next epoch."""
-        self._stopped = True

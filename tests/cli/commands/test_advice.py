@@ -15,9 +15,11 @@ import pytest
 from nacre import examples, tracking
 from nacre.advice import evaluate as valuation
 from nacre.advice import pipeline as advisor
+from nacre.advice.config import suggest_config
 from nacre.advice.evaluate import Valuation
-from nacre.advice.result import Estimate
-from nacre.cli import console
+from nacre.advice.record import Value
+from nacre.cli import console, demo
+from nacre.inference.paper_rule import PaperRule
 from nacre.training.progress import NoProgress, ProgressEvent
 
 Invoke = Callable[..., Any]
@@ -50,7 +52,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         tracked.append(places)
         yield SimpleNamespace(
             start=lambda config: tracked.append(sorted(config)),
-            reporter=lambda event: tracked.append(event.stage),
+            reporter=lambda tick: tracked.append(tick.stage),
             finish=lambda found, folder: tracked.append((found.verdict, folder)),
         )
         tracked.append("closed")
@@ -60,6 +62,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         options["reporter"](ProgressEvent("learning", 0, 1, 10, 0.5, 2.0))
         return FoundAdvice()
 
+    # Imported before it is replaced: the demonstration keeps the advisor that it finds.
+    assert demo.advise is not find
     monkeypatch.setattr(advisor, "advise", find)
     monkeypatch.setattr(tracking, "open_tracking", track)
     monkeypatch.setattr(console, "print_advice", lambda *_: None)
@@ -69,15 +73,43 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 def test_options_reach_the_advisor(invoke: Invoke, asked: dict[str, Any]) -> None:
     Path("start.csv").write_text("1,2\n3,4\n")
     options = ("--start", "start.csv", "--confidence", "0.8", "--rule", "paper")
-    brought = ("--candidate", CART / "new.safetensors", "--frontier", "1", "--frontier", "5")
-    outcome = invoke(*ADVISE, *options, *brought, "--discount", "0.9", "--seed", "3", "-q")
+    options += ("--look", "2", "--looks", "5")
+    given = ("--candidate", CART / "new.safetensors", "--frontier", "1", "--frontier", "5")
+    outcome = invoke(*ADVISE, *options, *given, "--discount", "0.9", "--seed", "3", "-q")
     assert outcome == (0, "keep\n", "")
     np.testing.assert_array_equal(asked["start"], [[1.0, 2.0], [3.0, 4.0]])
     config = asked["config"]
-    assert (config.confidence, config.rule, config.learner.discount) == (0.8, "paper", 0.9)
+    assert (config.confidence, config.rule, config.discount) == (0.8, PaperRule(), 0.9)
+    assert (config.look, config.looks) == (2, 5)
     assert [candidate.name for candidate in asked["candidates"]] == ["new"]
+    assert asked["candidates"][0].origin == "given as new.safetensors"
     assert asked["seed"] == 3
-    assert config.cost_factors == (1.0, 5.0)
+    names = [learner.name for learner in config.learners]
+    assert names[-2:] == [f"{name}-cost5" for name in names[:2]]
+
+
+def test_without_options_it_is_what_fits_the_log(invoke: Invoke, asked: dict[str, Any]) -> None:
+    assert invoke(*ADVISE, "-q").code == 0
+    assert asked["config"] == suggest_config(examples.load().log)
+    assert asked["candidates"] == []
+    assert asked["uncertainty"] == 0.0
+
+
+BAD = [
+    (("--rule", "papr"), "no rule is called 'papr'; did you mean paper?"),
+    (("--confidence", "0.4"), "confidence = 0.4: must lie between 0.5 and 1"),
+    (("--discount", "1"), "discount = 1.0: must lie in [0, 1)"),
+    (("--frontier", "-1"), "cost_factor = -1.0: must be finite and not negative"),
+    (("--look", "0"), "Input should be greater than or equal to 1"),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), BAD)
+@pytest.mark.usefixtures("asked")
+def test_bad_options_are_named(invoke: Invoke, options: tuple[str, str], message: str) -> None:
+    code, out, err = invoke(*ADVISE, *options)
+    assert (code, out) == (2, "")
+    assert message in err
 
 
 def test_without_a_start_it_is_the_log_s_own(invoke: Invoke, asked: dict[str, Any]) -> None:
@@ -107,14 +139,20 @@ def test_nothing_is_learned_for_a_place_that_cannot_be_written(invoke: Invoke) -
     assert invoke("demo", "--out", "taken") == expected
 
 
-def make_valuation(*, healthy: bool = True, returns: bool = True) -> Valuation:
+def make_value(mean: float | None, low: float, high: float, method: str) -> Value:
+    return Value(mean=mean, low=low, high=high, method=method)
+
+
+def make_valuation(
+    *, healthy: bool = True, returns: bool = True, fitted: float | None = 4.0
+) -> Valuation:
     behaviour: Any = SimpleNamespace(on_policy=returns, share=1.0)
     return Valuation(
-        fitted=Estimate(4.0, 3.0, 5.0, "fitted"),
-        returns=Estimate(4.5, 4.0, 5.0, "returns of the log") if returns else None,
+        fitted=make_value(fitted, 3.0, 5.0, "fitted"),
+        returns=make_value(4.5, 4.0, 5.0, "returns of the log") if returns else None,
         behaviour=behaviour,
-        old=Estimate(3.0, 2.0, 4.0, "fitted"),
-        difference=Estimate(1.0, 0.5, 1.5, "paired"),
+        old=make_value(3.0, 2.0, 4.0, "fitted"),
+        difference=make_value(1.0, 0.5, 1.5, "paired"),
         healthy=healthy,
         notes=("a note",),
         record={"seed": 2},
@@ -126,11 +164,11 @@ def question(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """What was asked of the log; the answer is under "answer"."""
     given: dict[str, Any] = {"answer": make_valuation()}
 
-    def value(log: Any, policy: Any, asked: Any, **options: Any) -> Valuation:
-        given.update(options, asked=asked)
+    def value(log: Any, policy: Any, **options: Any) -> Valuation:
+        given.update(options)
         return given["answer"]  # type: ignore[no-any-return]
 
-    monkeypatch.setattr(valuation, "value_policy", value)
+    monkeypatch.setattr(valuation, "evaluate", value)
     return given
 
 
@@ -148,10 +186,10 @@ def test_values_are_printed_with_intervals_methods_and_notes(
         "note: a note\n",
         "",
     )
-    assert question["asked"].start.tolist() == [[1.0, 2.0]]
-    assert question["asked"].discount == 0.9
+    assert question["start"].tolist() == [[1.0, 2.0]]
+    assert question["discount"] == 0.9
     assert question["old_policy"] is not None
-    assert not isinstance(question["reporter"], NoProgress)
+    assert not isinstance(question["progress"], NoProgress)
     document = json.loads(invoke(*EVALUATE, "--json").out)
     assert document["value"]["mean"] == 4.5
     assert document["difference"]["low"] == 0.5
@@ -162,6 +200,10 @@ def test_quiet_is_the_value_alone_and_a_breakdown_is_a_failure(
     invoke: Invoke, question: dict[str, Any]
 ) -> None:
     assert invoke(*EVALUATE, "--quiet") == (0, "4.5\n", "")
-    assert isinstance(question["reporter"], NoProgress)
+    assert isinstance(question["progress"], NoProgress)
     question["answer"] = make_valuation(healthy=False, returns=False)
     assert invoke(*EVALUATE, "-q") == (1, "4\n", "")
+    # What is not known is no number.
+    question["answer"] = make_valuation(healthy=False, returns=False, fitted=None)
+    assert invoke(*EVALUATE, "-q") == (1, "unknown\n", "")
+    assert "as fitted   unknown [3, 5]" in invoke(*EVALUATE).out

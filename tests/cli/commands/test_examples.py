@@ -38,6 +38,7 @@ from nacre.policies.cloning import log_cloning
 from nacre.simulators import collection
 from nacre.simulators import registry as simulators
 from nacre.simulators.rendering import shows
+from tests.support.advice import make_quick_evaluation
 from tests.support.commands import few_updates, write_right_switch
 
 STEPS = 200
@@ -171,7 +172,7 @@ LAYOUTS: dict[str, Callable[[Path], None]] = {
 def spend_little(patch: pytest.MonkeyPatch) -> None:
     """Small budgets for all that would take long."""
     patch.setattr(advice_config, "suggest_config", few_updates)
-    patch.setattr(valuation, "suggest_config", few_updates)
+    patch.setattr(valuation, "default_evaluation", make_quick_evaluation)
     patch.setattr(demo, "demo_config", few_updates)
     patch.setattr(demo, "run_demo", lambda *_: make_advice())
     patch.setattr(

@@ -20,6 +20,7 @@ from nacre.learners import (
 )
 from nacre.training.backup import CriticConfig
 from nacre.training.fitted_evaluation import EvaluationConfig
+from tests.support.policies import expect
 
 # Table "hyper_shared", row by row.
 SHARED: dict[str, Any] = {
@@ -78,7 +79,7 @@ PAIRS = {
 def read_rows(settings: PaperSettings) -> dict[str, Any]:
     """The settings under the names of the paper's rows."""
     learner = settings.learner
-    assert learner.stopping is not None
+    stopping = expect(StoppingRule, learner.stopping)
     return {
         "Number of repetitions": settings.repetitions,
         "Offline data size": settings.data_size,
@@ -101,12 +102,12 @@ def read_rows(settings: PaperSettings) -> dict[str, Any]:
         ),
         "Maximum length of one episode": settings.episode_length,
         "Maximum 2-norm for gradient in Q-networks": learner.critics.max_gradient_norm,
-        "Epochs_stop": learner.stopping.least_epochs,
-        "b_u": learner.stopping.upper_bound,
-        "b_d": learner.stopping.lower_bound,
+        "Epochs_stop": stopping.least_epochs,
+        "b_u": stopping.upper_bound,
+        "b_d": stopping.lower_bound,
         ACTOR_NORM: learner.actor.max_gradient_norm,
         ACTION_SAMPLES: learner.actor.n_action_samples,
-        "alpha": learner.stopping.growth_rate,
+        "alpha": stopping.growth_rate,
         "c_t": settings.transaction_weights,
     }
 

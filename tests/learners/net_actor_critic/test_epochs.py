@@ -9,8 +9,10 @@ import numpy as np
 
 from nacre.learners import OccupancyConfig
 from nacre.learners.net_actor_critic.epochs import LearningEpoch
+from nacre.learners.net_actor_critic.occupancy import OccupancyState
 from nacre.learners.net_actor_critic.problem import SwitchingProblem
 from nacre.learners.net_actor_critic.step import Info, State, step
+from nacre.policies.tabular import TabularPolicy
 from nacre.training.loop import Outcome, run_once
 from nacre.training.transitions import Transitions
 from tests.support.learners import (
@@ -19,6 +21,7 @@ from tests.support.learners import (
     make_config,
     set_up_away,
 )
+from tests.support.policies import expect
 
 THREE_STEPS = make_config(steps_per_epoch=3)
 
@@ -65,14 +68,16 @@ def test_the_end_of_an_epoch_reads_the_start_and_looks_at_the_last_update() -> N
     rows, problem, state = set_up_away("discrete", config)
     after, info, _, ok = learn_epoch(rows, problem, state, 0, 1e3)
     lowest = np.asarray(after.critics.online(problem.start)).min(axis=0)[0]
-    value = float(np.asarray(after.policy.table)[int(problem.start[0])] @ lowest)
+    value = float(
+        np.asarray(expect(TabularPolicy, after.policy).table)[int(problem.start[0])] @ lowest
+    )
     assert bool(ok)
     np.testing.assert_allclose(info.value, value, rtol=1e-4)
     np.testing.assert_allclose(info.net_value, value, rtol=1e-4)  # the cost is in net critics
     # The visits are learned along.
-    assert state.occupancy is not None
-    assert after.occupancy is not None
-    before, learned = (s.occupancy.online(jnp.arange(4)) for s in (state, after))
+    before, learned = (
+        expect(OccupancyState, s.occupancy).online(jnp.arange(4)) for s in (state, after)
+    )
     np.testing.assert_array_equal(before, np.ones(4))
     assert np.any(np.asarray(learned) != 1.0)
 
@@ -82,5 +87,5 @@ def test_the_end_of_an_epoch_reads_the_start_and_looks_at_the_last_update() -> N
     after, info, count, ok = learn_epoch(rows, problem, broken, 0, 1e3)
     assert np.isfinite(float(info.critic_loss))
     assert np.isfinite(float(info.actor_gradient_norm))
-    assert not np.all(np.isfinite(after.policy.logits))
+    assert not np.all(np.isfinite(expect(TabularPolicy, after.policy).logits))
     assert (int(count), bool(ok)) == (1, False)

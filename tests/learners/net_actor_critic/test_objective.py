@@ -17,6 +17,7 @@ from nacre.learners.net_actor_critic.objective import (
     objective_terms,
 )
 from nacre.policies.policy import Policy
+from nacre.policies.tabular import TabularPolicy
 from nacre.training.critics import Critics
 from tests.support.learners import (
     change,
@@ -27,6 +28,7 @@ from tests.support.learners import (
     shift_critics,
     silence,
 )
+from tests.support.policies import expect
 
 KINDS = ("discrete", "vectors")
 EVERYTHING = {
@@ -118,7 +120,10 @@ def test_terms_of_the_objective_by_hand() -> None:
         problem, state.policy, state.critics.online, batch, jax.random.key(0)
     )
     lowest = np.asarray(state.critics.online(jnp.arange(4))).min(axis=0)
-    table, old = np.asarray(state.policy.table), np.asarray(problem.old_policy.table)
+    table, old = (
+        np.asarray(expect(TabularPolicy, policy).table)
+        for policy in (state.policy, problem.old_policy)
+    )
     expected = (table * lowest).sum(axis=-1)
     kl = (table * np.log(table / old)).sum(axis=-1)
     rows, weights = np.asarray(batch.observations), np.asarray(batch.weights)

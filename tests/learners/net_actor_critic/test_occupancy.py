@@ -21,7 +21,8 @@ from nacre.policies.networks import Scaling
 from nacre.policies.policy import Policy
 from nacre.policies.tabular import TabularPolicy
 from nacre.simulators import random_policy, random_world
-from nacre.training.transitions import Batch, Transitions
+from nacre.training.batches import Batch
+from nacre.training.transitions import Transitions
 from tests.support.learners import DISCOUNT, make_finite, make_vectors
 
 CONFIG = OccupancyConfig(hidden=(), learning_rate=0.01, polyak=0.95)
@@ -47,7 +48,8 @@ def fit(
             DISCOUNT,
             start_key,
         )
-        return eqx.filter(after, eqx.is_array)
+        arrays: OccupancyState = eqx.filter(after, eqx.is_array)
+        return arrays
 
     fitted: OccupancyState = eqx.combine(jax.lax.fori_loop(0, 2000, advance, dynamic), static)
     return fitted
@@ -102,11 +104,12 @@ def make_ratio(values: list[float]) -> Ratio:
     finite = make_finite()
     state = init_occupancy(CONFIG, jax.random.key(0), finite.policy.signature, None)
     logits = np.log(np.expm1(np.asarray(values, np.float32) * np.log(2.0)))
-    return eqx.tree_at(
+    ratio: Ratio = eqx.tree_at(
         lambda r: r.network.weights[0],
         state.online,
         jnp.asarray(logits[:, None], jnp.float32),
     )
+    return ratio
 
 
 def test_the_loss_by_hand() -> None:

@@ -22,12 +22,15 @@ from nacre.costs.toml import parse_cost
 from nacre.errors import InputError
 from nacre.learners import Learned, Plateau, ProgressEvent, StoppingRule, learn
 from nacre.learners.net_actor_critic import run as run_module
-from nacre.learners.net_actor_critic.run import LEAST_LOGIT, first_policy, identify_run, open_policy
+from nacre.learners.net_actor_critic.first_policy import LEAST_LOGIT, first_policy, open_policy
+from nacre.learners.net_actor_critic.journal import identify_run
 from nacre.policies import fingerprint
 from nacre.policies.network_policy import MLPPolicy
 from nacre.policies.policy import Policy
 from nacre.policies.tabular import TabularPolicy
+from nacre.training.loop import run_epoch
 from tests.support.learners import make_finite, make_learner, make_vectors, singletons
+from tests.support.policies import expect
 
 CONFIG = make_learner()
 COST = singletons(2.0)
@@ -186,7 +189,7 @@ def test_a_checkpoint_of_another_run_is_refused(changed: dict[str, Any], tmp_pat
     path = tmp_path / "run.safetensors"
     run_learning(checkpoint=path, reporter=Interrupt(1))
     finite = make_finite(5)
-    given = {
+    given: dict[str, Any] = {
         "log": finite.log,
         "old_policy": finite.policy,
         "cost": COST,
@@ -222,11 +225,11 @@ def test_a_run_that_diverges_is_stopped_within_the_epoch() -> None:
 def test_a_later_divergence_keeps_the_last_good_epoch_on_disk_and_in_hand(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real, calls = run_module.run_epoch, []
+    calls: list[int] = []
 
     def break_down(*arguments: Any) -> Any:
         calls.append(1)
-        outcome = real(*arguments)
+        outcome = run_epoch(*arguments)
         return outcome._replace(ok=outcome.ok & (len(calls) != 3))
 
     path = tmp_path / "run.safetensors"
@@ -247,11 +250,10 @@ def test_warm_critics_are_gone_on_with(monkeypatch: pytest.MonkeyPatch) -> None:
     finite, seen = make_finite(5), list[Any]()
     critics = CONFIG.critics.init(jax.random.key(9), finite.policy.signature)
     warm = dataclasses.replace(CONFIG, warm_critics=True, epochs=1)
-    real = run_module.run_epoch
 
     def look(program: Any, stream: Any, state: Any, *further: Any) -> Any:
         seen.append(state)
-        return real(program, stream, state, *further)
+        return run_epoch(program, stream, state, *further)
 
     monkeypatch.setattr(run_module, "run_epoch", look)
     learned = run_learning(config=warm, critics=critics)
@@ -282,7 +284,9 @@ def test_a_run_with_other_warm_critics_is_another_run(tmp_path: Path) -> None:
 
 COSTS = {
     "transport": TransportCost(5.0, 0.1, groups.halves()),
-    "states": TransportCost(5.0, 0.1, groups.halves(), state_measure=WeightedStates([0, 3])),
+    "states": TransportCost(
+        5.0, 0.1, groups.halves(), state_measure=WeightedStates(np.array([0, 3]))
+    ),
     "table": TransportCost(
         5.0, 0.1, groups.halves(), importance=TableImportance((1.0, 2.0, 1.0, 1.0))
     ),
@@ -347,8 +351,9 @@ def test_a_table_is_opened_without_touching_what_it_allows() -> None:
 
     # Logits are known up to a constant, the least one is relative to it.
     lower = TabularPolicy(table.logits - 100.0, table.signature)
-    np.testing.assert_allclose(open_policy(lower, log).table, table.table, atol=1e-6)
-    assert np.all(np.isfinite(open_policy(lower, log).logits))
+    opened = expect(TabularPolicy, open_policy(lower, log))
+    np.testing.assert_allclose(opened.table, table.table, atol=1e-6)
+    assert np.all(np.isfinite(opened.logits))
 
 
 def test_learning_starts_from_the_old_policy_or_from_scratch() -> None:

@@ -15,6 +15,7 @@ from nacre.costs import WeightedStates
 from nacre.errors import InputError
 from nacre.learners.net_actor_critic.step import Info, init_state, is_believable, step
 from nacre.policies.network_policy import MLPPolicy
+from nacre.policies.tabular import TabularPolicy
 from nacre.training.transitions import Transitions
 from tests.support.learners import (
     by_sign,
@@ -31,6 +32,7 @@ from tests.support.learners import (
     silence,
     singletons,
 )
+from tests.support.policies import expect
 
 compiled_step = eqx.filter_jit(step)
 THREE_STEPS = make_config(steps_per_epoch=3)
@@ -97,7 +99,7 @@ def test_net_critics_stay_the_cost_below_the_others_step_by_step() -> None:
     """In float64, terminated rows included; the policy hardly moves, so C is a constant."""
     finite = make_finite(3)
     assert finite.log.terminated.any()
-    cost = dataclasses.replace(singletons(10.0), state_measure=WeightedStates([2]))
+    cost = dataclasses.replace(singletons(10.0), state_measure=WeightedStates(np.array([2])))
     apart = make_config({"learning_rate": 1e-14})
     net = dataclasses.replace(apart, form="net")
     pieces = set_up(apart, finite.log, finite.policy, cost, move(finite.policy))
@@ -123,7 +125,8 @@ def test_net_critics_stay_the_cost_below_the_others_step_by_step() -> None:
 
 def forget_rewards(rows: Transitions) -> Transitions:
     rewards = jnp.asarray(np.zeros(len(rows), np.float32))
-    return eqx.tree_at(lambda r: r.rows.rewards, rows, rewards)
+    forgotten: Transitions = eqx.tree_at(lambda r: r.rows.rewards, rows, rewards)
+    return forgotten
 
 
 def test_with_nothing_to_gain_the_cost_brings_the_policy_back() -> None:
@@ -133,8 +136,11 @@ def test_with_nothing_to_gain_the_cost_brings_the_policy_back() -> None:
     for i in range(150):
         after, info = compiled_step(problem, rows, jax.random.key(i), after)
         assert float(info.critic_loss) == 0.0
-    old = np.asarray(problem.old_policy.table)
-    ahead, behind = (np.abs(np.asarray(s.policy.table) - old).sum() for s in (state, after))
+    old, first, last = (
+        np.asarray(expect(TabularPolicy, policy).table)
+        for policy in (problem.old_policy, state.policy, after.policy)
+    )
+    ahead, behind = (np.abs(table - old).sum() for table in (first, last))
     assert behind < 0.2 * ahead
 
 

@@ -7,13 +7,17 @@ import functools
 import json
 import math
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import gymnasium
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jaxtyping import Array
+from numpy.typing import NDArray
 
 from nacre.errors import InputError
 from nacre.estimators.simulation import simulate_value
@@ -27,13 +31,14 @@ from nacre.learners.online.soft_actor_critic import (
     step_soft,
     target_entropy,
 )
-from nacre.learners.online.training import train_online, write_trained
+from nacre.learners.online.training import OnlineResult, train_online, write_trained
 from nacre.policies import fingerprint, read_policy_with_provenance
 from nacre.policies.distributions import Categorical, Deterministic, Gaussian, SquashedGaussian
 from nacre.policies.policy import Signature
-from nacre.simulators.registry import World
-from nacre.training.backup import CriticConfig
-from nacre.training.transitions import Batch
+from nacre.simulators.registry import Simulator, View, World
+from nacre.training.backup import Backup, CriticConfig
+from nacre.training.batches import Batch
+from nacre.training.progress import ProgressEvent
 
 ROOT = Path(__file__).resolve().parents[3]
 BOX = gymnasium.spaces.Box
@@ -54,65 +59,76 @@ CONFIG = OnlineConfig(
 )
 
 
-class Line:
+class Unseen:
+    """Nothing to look at."""
+
+    def draw(self) -> NDArray[np.uint8]:
+        raise NotImplementedError
+
+    def watch(self, see: Callable[[], None]) -> float:
+        raise NotImplementedError
+
+
+class Line(Unseen):
     """A point on a line that had better stay near the middle; it ends beyond ±2."""
 
-    def reset(self, seed, *, nominal=False):
+    def reset(self, seed: int, *, nominal: bool = False) -> NDArray[np.float32]:
         self.x = 1.0 if nominal else float(np.random.default_rng(seed).uniform(-1.5, 1.5))
         return np.array([self.x], np.float32)
 
-    def step(self, action):
+    def step(self, action: NDArray[np.float32]) -> tuple[NDArray[np.float32], float, bool]:
         self.x += 0.5 * float(action[0])
         return np.array([self.x], np.float32), 1.0 - abs(self.x), abs(self.x) > 2.0
 
-    def close(self):
+    def close(self) -> None:
         self.x = math.nan
 
 
-class Ring:
+class Ring(Unseen):
     """Three places in a ring; action 1 goes on, action 0 stays; place 2 pays, and never ends."""
 
-    def reset(self, seed, *, nominal=False):
+    def reset(self, seed: int, *, nominal: bool = False) -> np.ndarray:
         self.place = 0 if nominal else int(np.random.default_rng(seed).integers(3))
         return np.asarray(self.place, np.int32)
 
-    def step(self, action):
+    def step(self, action: np.integer[Any]) -> tuple[np.ndarray, float, bool]:
         self.place = (self.place + int(action)) % 3
         return np.asarray(self.place, np.int32), float(self.place == 2), False
 
-    def close(self):
+    def close(self) -> None:
         self.place = -1
 
 
 @dataclasses.dataclass(frozen=True)
 class LineWorld(World):
-    def make(self):
+    def make(self, *, view: View | None = None) -> Simulator:
         return Line()
 
 
 @dataclasses.dataclass(frozen=True)
 class RingWorld(World):
-    def make(self):
+    def make(self, *, view: View | None = None) -> Simulator:
         return Ring()
 
 
-def make_line(high=1.0, side_by_side=2):
+def make_line(high: float = 1.0, side_by_side: int = 2) -> LineWorld:
     signature = Signature(BOX(-9.0, 9.0, (1,), np.float32), BOX(-high, high, (1,), np.float32))
     return LineWorld("line", signature, np.ones(1, np.float32), 10, 60, side_by_side)
 
 
-def make_ring():
+def make_ring() -> RingWorld:
     signature = Signature(DISCRETE(3), DISCRETE(2))
-    return RingWorld("ring", signature, np.asarray(0, np.int32), 10, 60, 2)
+    start: np.ndarray = np.asarray(0, np.int32)
+    return RingWorld("ring", signature, start, 10, 60, 2)
 
 
 @functools.cache
-def trained(kind):
+def trained(kind: str) -> OnlineResult:
     return train_online(make_line() if kind == "line" else make_ring(), CONFIG, seed=3)
 
 
 @pytest.mark.parametrize(("kind", "best"), [("line", 3.2), ("ring", 2.9)])
-def test_training_comes_near_the_best_policy(kind, best):
+def test_training_comes_near_the_best_policy(kind: str, best: float) -> None:
     """Best: line 0 at x = 0.5, then 1 a step, Σ_{t≥1} 0.8^t + 0.5 = 4.5, exploring less;
 
     ring: two steps without reward, then 1 a step, Σ_{t≥1} 0.8^t = 4. A random policy has about
@@ -127,7 +143,7 @@ def test_training_comes_near_the_best_policy(kind, best):
 
 
 @pytest.mark.parametrize("kind", ["line", "ring"])
-def test_records_count_steps_updates_and_episodes(kind):
+def test_records_count_steps_updates_and_episodes(kind: str) -> None:
     history = trained(kind).history
     assert [record.steps for record in history] == [60, 100, 100, 100, 100]
     assert [record.updates for record in history] == [0, 100, 100, 100, 100]
@@ -140,7 +156,7 @@ def test_records_count_steps_updates_and_episodes(kind):
 
 
 @pytest.mark.parametrize("kind", ["line", "ring"])
-def test_a_seed_decides_every_bit(kind):
+def test_a_seed_decides_every_bit(kind: str) -> None:
     world = make_line() if kind == "line" else make_ring()
     short = dataclasses.replace(CONFIG, epochs=1)
     first, again, other = (train_online(world, short, seed=seed) for seed in (1, 1, 2))
@@ -152,16 +168,16 @@ def test_a_seed_decides_every_bit(kind):
 class Stop:
     """Interrupts at an epoch, as a user would."""
 
-    def __init__(self, epoch):
+    def __init__(self, epoch: int) -> None:
         self.epoch = epoch
 
-    def __call__(self, tick):
-        if tick.epoch == self.epoch:
+    def __call__(self, event: ProgressEvent) -> None:
+        if event.epoch == self.epoch:
             raise KeyboardInterrupt
 
 
 @pytest.mark.parametrize("epoch", [0, 2])
-def test_a_stopped_training_ends_with_the_same_bits(tmp_path, epoch):
+def test_a_stopped_training_ends_with_the_same_bits(tmp_path: Path, epoch: int) -> None:
     path = tmp_path / "training.safetensors"
     stopped = train_online(make_line(), CONFIG, seed=3, checkpoint=path, reporter=Stop(epoch))
     assert not stopped.complete
@@ -177,7 +193,7 @@ def test_a_stopped_training_ends_with_the_same_bits(tmp_path, epoch):
     assert finished.history == resumed.history
 
 
-def test_it_stops_at_a_value_and_can_be_told_to_go_on(tmp_path):
+def test_it_stops_at_a_value_and_can_be_told_to_go_on(tmp_path: Path) -> None:
     path = tmp_path / "training.safetensors"
     values = [record.value for record in trained("ring").history]
     modest = dataclasses.replace(CONFIG, stop_value=values[1])
@@ -188,7 +204,7 @@ def test_it_stops_at_a_value_and_can_be_told_to_go_on(tmp_path):
     assert fingerprint(later.policy) == fingerprint(trained("ring").policy)
 
 
-def test_another_trainings_checkpoint_is_refused(tmp_path):
+def test_another_trainings_checkpoint_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "training.safetensors"
     short = dataclasses.replace(CONFIG, epochs=1)
     train_online(make_ring(), short, seed=3, checkpoint=path)
@@ -200,19 +216,19 @@ def test_what_breaks_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """A reward that overflows: the policy is that of the epoch before."""
 
     class Broken(Line):
-        def step(self, action):
+        def step(self, action: NDArray[np.float32]) -> tuple[NDArray[np.float32], float, bool]:
             observation, _, terminated = super().step(action)
             return observation, math.inf if made else 1.0, terminated
 
-    made = []
+    made: list[ProgressEvent] = []
 
-    class Ticks:
-        def __call__(self, tick):
-            if tick.epoch == 1:
-                made.append(tick)
+    class Listener:
+        def __call__(self, event: ProgressEvent) -> None:
+            if event.epoch == 1:
+                made.append(event)
 
     monkeypatch.setattr(LineWorld, "make", lambda self: Broken())
-    result = train_online(make_line(), CONFIG, seed=3, reporter=Ticks())
+    result = train_online(make_line(), CONFIG, seed=3, reporter=Listener())
     assert not result.healthy
     assert result.stop_reason.startswith("diverged in epoch 2 of 4; kept the policy before it")
     assert len(result.history) == 2
@@ -220,7 +236,7 @@ def test_what_breaks_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_simulators_are_closed_whatever_happens(monkeypatch: pytest.MonkeyPatch) -> None:
-    closed = []
+    closed: list[Line] = []
     monkeypatch.setattr(Line, "close", lambda self: closed.append(self))
     train_online(make_line(), CONFIG, seed=3, reporter=Stop(0))
     assert len(closed) == 2
@@ -239,7 +255,7 @@ def test_simulators_are_closed_whatever_happens(monkeypatch: pytest.MonkeyPatch)
         ({"hidden": (0,)}, r"hidden = \(0,\): layers have at least one unit"),
     ],
 )
-def test_impossible_configurations_are_refused(changes, problem):
+def test_impossible_configurations_are_refused(changes: dict[str, Any], problem: str) -> None:
     with pytest.raises(InputError, match=problem):
         dataclasses.replace(CONFIG, **changes)
 
@@ -258,7 +274,7 @@ def test_worlds_that_do_not_fit_are_refused() -> None:
         train_online(make_line(high=np.inf), CONFIG)
 
 
-def test_a_trained_policy_is_written_with_its_value_and_its_making(tmp_path):
+def test_a_trained_policy_is_written_with_its_value_and_its_making(tmp_path: Path) -> None:
     result = trained("ring")
     path = tmp_path / "ring_good.safetensors"
     written = write_trained(result, make_ring(), path, n_episodes=4, n_steps=25)
@@ -276,7 +292,7 @@ SHIPPED = sorted((ROOT / "results" / "policies").glob("*.json"))
 
 
 @pytest.mark.parametrize("record", SHIPPED, ids=lambda path: path.stem)
-def test_shipped_policies_are_those_of_their_records_and_of_the_page(record):
+def test_shipped_policies_are_those_of_their_records_and_of_the_page(record: Path) -> None:
     document = json.loads(record.read_text())
     policy, provenance = read_policy_with_provenance(record.with_suffix(".safetensors"))
     assert fingerprint(policy) == document["fingerprint"]
@@ -335,7 +351,7 @@ def test_entropy_of_discrete_actions_is_exact() -> None:
 
 
 @pytest.mark.parametrize("squashed", [False, True])
-def test_entropy_of_vectors_agrees_with_the_density(squashed):
+def test_entropy_of_vectors_agrees_with_the_density(squashed: bool) -> None:
     """Mean of -log π over the same noise, to 0.02: the normal part is exact, the other's is not."""
     location, log_std = jnp.array([[0.3, -0.5]]), jnp.array([[-0.7, 0.1]])
     distribution = (
@@ -351,7 +367,7 @@ def test_entropy_of_vectors_agrees_with_the_density(squashed):
 def test_entropy_far_beyond_the_bounds_keeps_its_gradient() -> None:
     """At location 12 a float32 action is the bound itself; d/dm E log(1 - tanh²) = -2 there."""
 
-    def entropy(location):
+    def entropy(location: Array) -> Array:
         distribution = SquashedGaussian(location, jnp.full((1, 1), -2.0), (-1.0,), (1.0,))
         return entropy_of(distribution, jnp.full((1, 1, 1), 0.5))[0]
 
@@ -385,7 +401,7 @@ def test_critics_are_scaled_by_the_spread_of_returns() -> None:
 
 
 @pytest.mark.parametrize("backup", ["min", "mean", "own"])
-def test_a_step_moves_the_temperature_against_the_entropys_excess(backup):
+def test_a_step_moves_the_temperature_against_the_entropys_excess(backup: Backup) -> None:
     """A fresh policy of two actions has nearly log 2: more than aimed at, so α sinks."""
     critics = dataclasses.replace(CRITICS, backup=backup)
     config = dataclasses.replace(CONFIG, critics=critics)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
@@ -126,7 +127,7 @@ def test_opengl_is_tried_in_another_process_once(monkeypatch: pytest.MonkeyPatch
             raise subprocess.TimeoutExpired(command, 60)
         return SimpleNamespace(stdout="works\n" if tried[-1] == "osmesa" else "")
 
-    monkeypatch.setattr(opengl.subprocess, "run", run)
+    monkeypatch.setattr(subprocess, "run", run)
     monkeypatch.delenv("MUJOCO_GL", raising=False)
     for wanted, found, tries in (
         ("", "osmesa", ["egl", "osmesa"]),
@@ -149,7 +150,7 @@ def test_rendering_leaves_the_environment_as_it_was(monkeypatch: pytest.MonkeyPa
     seen: list[str | None] = []
 
     def render(mode: str) -> Any:
-        seen.append(opengl.os.environ.get("MUJOCO_GL"))
+        seen.append(os.environ.get("MUJOCO_GL"))
         return np.zeros((2, 2, 3))
 
     environment = SimpleNamespace(model=model, mujoco_renderer=SimpleNamespace(render=render))
@@ -159,7 +160,7 @@ def test_rendering_leaves_the_environment_as_it_was(monkeypatch: pytest.MonkeyPa
         else:
             monkeypatch.setenv("MUJOCO_GL", before)
         assert opengl.render_robot(environment, "egl").dtype == np.uint8
-        assert opengl.os.environ.get("MUJOCO_GL") == before
+        assert os.environ.get("MUJOCO_GL") == before
     assert seen == ["egl", "egl"]
     assert environment.mujoco_renderer.camera_id == 0
 

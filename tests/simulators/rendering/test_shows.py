@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -38,13 +38,13 @@ def make_film(n: int = 3) -> Film:
 
 def read(path: Path) -> tuple[list[np.ndarray], dict[str, Any]]:
     """The pictures of a film, and what it says of each."""
-    frames = []
+    frames: list[np.ndarray] = []
     with Image.open(path) as image:
-        said = dict(image.info)
-        for i in range(image.n_frames):
+        said: dict[str, Any] = {str(name): value for name, value in image.info.items()}
+        for i in range(cast("Any", image).n_frames):
             image.seek(i)
             frames.append(np.asarray(image.convert("RGB")))
-        return frames, said | image.info
+        return frames, said | {str(name): value for name, value in image.info.items()}
 
 
 def test_a_film_gives_back_its_pictures() -> None:
@@ -243,6 +243,7 @@ def test_windows_onto_traffic_run_in_another_process(monkeypatch: pytest.MonkeyP
         show_policy(world, policy, None, steps=2, seed=0, gui=True)
     monkeypatch.setattr("nacre.simulators.traffic.find_viewer", lambda: "sumo-gui")
     submitted: list[Any] = []
+    result = Shown(steps=2, episodes=1, total_reward=0.5, path=None)
 
     class Pool:
         def __init__(self, n: int, *, mp_context: Any) -> None:
@@ -256,8 +257,8 @@ def test_windows_onto_traffic_run_in_another_process(monkeypatch: pytest.MonkeyP
 
         def submit(self, function: Any, task: Any) -> Any:
             submitted.append((function, task.world, task.steps, task.seed))
-            return SimpleNamespace(result=lambda: "shown")
+            return SimpleNamespace(result=lambda: result)
 
     monkeypatch.setattr(shows, "ProcessPoolExecutor", Pool)
-    assert show_policy(world, policy, None, steps=2, seed=3, gui=True) == "shown"
+    assert show_policy(world, policy, None, steps=2, seed=3, gui=True) is result
     assert submitted == [(1, "spawn"), (shows._run_window, world, 2, 3), "closed"]

@@ -19,7 +19,6 @@ from nacre.cli.commands.options import (
 
 if TYPE_CHECKING:
     from nacre.advice.evaluate import Valuation
-    from nacre.advice.record import Value
 
 app = typer.Typer()
 
@@ -58,7 +57,7 @@ def evaluate(
     By the returns of the log where the policy made it, and by critics that are fitted to it. With
     --quiet only the value is printed. Exit code 1 if the critics broke down.
     """
-    from nacre.advice.evaluate import Question, value_policy
+    from nacre.advice.evaluate import evaluate as find_value
     from nacre.advice.starts import read_start
     from nacre.cli import console
     from nacre.cli.progress import open_reporter
@@ -73,13 +72,21 @@ def evaluate(
         old, _ = read_policy_aloud(old_policy, data, seed=seed, quiet=quiet)
         check_log_fits(data, old, old_policy)
     rows = None if start is None else read_start(start, evaluated.signature)
-    asked = Question(discount, confidence, rows, seed=seed)
     with open_reporter(quiet=quiet) as reporter:
-        found = value_policy(data, evaluated, asked, old_policy=old, reporter=reporter)
+        found = find_value(
+            data,
+            evaluated,
+            old_policy=old,
+            start=rows,
+            discount=discount,
+            confidence=confidence,
+            seed=seed,
+            progress=reporter,
+        )
     if as_json:
         console.print_json(found.as_json())
     elif quiet:
-        typer.echo(f"{found.value.mean:.6g}")
+        typer.echo("unknown" if found.value.mean is None else f"{found.value.mean:.6g}")
     else:
         typer.echo("\n".join(_describe(found)))
     if not found.healthy:
@@ -87,16 +94,16 @@ def evaluate(
 
 
 def _describe(found: Valuation) -> list[str]:
+    from nacre.cli.console import format_interval
+
     estimates = {
         "by returns": found.returns,
         "as fitted": found.fitted,
         "old policy": found.old,
         "difference": found.difference,
     }
-    lines = [f"value       {_write(found.value)}  {found.value.method}"]
-    lines += [f"{name:<10}  {_write(one)}" for name, one in estimates.items() if one is not None]
+    lines = [f"value       {format_interval(found.value)}  {found.value.method}"]
+    lines += [
+        f"{name:<10}  {format_interval(one)}" for name, one in estimates.items() if one is not None
+    ]
     return [*lines, *(f"note: {note}" for note in found.notes)]
-
-
-def _write(estimate: Value) -> str:
-    return f"{estimate.mean:.4g} [{estimate.low:.4g}, {estimate.high:.4g}]"

@@ -72,7 +72,7 @@ def reproduce(
     from nacre.cli import console
     from nacre.cli.progress import PlainLines
     from nacre.experiments import find_rows
-    from nacre.experiments.run import Plan, check_plan, parse_seeds, run_plan
+    from nacre.experiments.run import Plan, list_places, parse_seeds, run_plan
     from nacre.training.progress import NoProgress
 
     chosen = find_rows(table, [name.strip() for name in rows.split(",") if name.strip()])
@@ -88,11 +88,10 @@ def reproduce(
         steps,
         open_reporter=NoProgress if quiet else partial(PlainLines, interval=30.0),
     )
-    done: list[Path] = []
-    for paths in run_plan(plan, processes=processes):
-        done += paths
+    total, done = len(list_places(plan)), []
+    for places in run_plan(plan, processes=processes):
+        done += places
         if not quiet:
-            total = len(check_plan(plan))
-            typer.echo(f"{len(done)} of {total} records, last {paths[-1]}", err=True)
+            typer.echo(f"{len(done)} of {total} records, last {places[-1]}", err=True)
     if as_json:
-        console.print_json({"records": [str(path) for path in done]})
+        console.print_json({"records": [place.as_json() for place in done]})

@@ -14,7 +14,8 @@ from jaxtyping import PRNGKeyArray
 from nacre.errors import InputError
 from nacre.learners.base import Candidate, LearningProblem
 from nacre.learners.net_actor_critic.config import LearnerConfig, default
-from nacre.learners.net_actor_critic.run import CLONED_ROWS, learn
+from nacre.learners.net_actor_critic.first_policy import CLONED_ROWS
+from nacre.learners.net_actor_critic.run import learn
 from nacre.learners.net_actor_critic.stopping import Plateau
 from nacre.learners.scale_noise import scale_noise
 from nacre.policies.cloning.full_support import find_start

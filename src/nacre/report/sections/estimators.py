@@ -63,6 +63,7 @@ class Estimators:
             rows=listed,
             more_drawn=len(rows) - len(drawn),
             more_listed=len(rows) - len(listed),
+            inapplicable=context.record.not_applicable,
         )
 
 

@@ -1,0 +1,94 @@
+"""The manifest of a table: what its files hold, by which they can be checked."""
+
+from __future__ import annotations
+
+import collections
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from nacre.errors import InputError
+from nacre.policies.writing import write_whole
+
+FORMAT = 1
+NAME = "manifest.json"
+
+
+def write_manifest(folder: Path) -> Path:
+    """Describe all files of records in a table's folder; returns the manifest's path."""
+    files = {path.name: describe_file(path) for path in sorted(folder.glob("*.jsonl"))}
+    path = folder / NAME
+    write_whole(path, (json.dumps({"format": FORMAT, "files": files}, indent=1) + "\n").encode())
+    return path
+
+
+def describe_file(path: Path) -> dict[str, Any]:
+    """What a file of whole lines holds.
+
+    Returns:
+        `made_by`, the command; `records`, how many; `sha256` of the file; `rows` with their seeds;
+        `fields` of the records; `configuration`, the names of all fields of the configuration
+        behind them, inner ones after a dot; `commits` and `versions` that made them, with how many.
+    """
+    content = path.read_bytes()
+    records = [json.loads(line) for line in content.decode().splitlines()]
+    rows: dict[str, list[int]] = {}
+    for record in records:
+        rows.setdefault(record["row"], []).append(record["seed"])
+    return {
+        "made_by": f"nacre reproduce {path.parent.name} --configuration {path.stem}",
+        "records": len(records),
+        "sha256": hashlib.sha256(content).hexdigest(),
+        "rows": rows,
+        "fields": sorted({name for record in records for name in record}),
+        "configuration": sorted(
+            {name for record in records for name in name_fields(record.get("learner", {}))}
+        ),
+        "commits": _count([record.get("commit") or "unknown" for record in records]),
+        "versions": _count([_join(record.get("versions", {})) for record in records]),
+    }
+
+
+def name_fields(configuration: Any, prefix: str = "") -> Iterator[str]:
+    """Names of all values of a nested configuration, such as critics.hidden."""
+    if not isinstance(configuration, dict):
+        yield prefix.removesuffix(".")
+        return
+    for name, value in configuration.items():
+        yield from name_fields(value, f"{prefix}{name}.")
+
+
+def _count(names: Sequence[str]) -> dict[str, int]:
+    return dict(sorted(collections.Counter(names).items()))
+
+
+def _join(versions: dict[str, str]) -> str:
+    return ", ".join(f"{name} {version}" for name, version in versions.items()) or "unknown"
+
+
+def check_manifest(folder: Path) -> None:
+    """Compare the files of a table with its manifest.
+
+    Raises:
+        InputError: If the manifest is missing or of another format, or a file is not as it says.
+    """
+    path = folder / NAME
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: not a readable manifest ({error})") from None
+    if manifest.get("format") != FORMAT:
+        raise InputError(f"{path}: format {manifest.get('format')!r}, expected {FORMAT}")
+    found = {file.name for file in folder.glob("*.jsonl")}
+    problems = [
+        f"{folder / name}: not in {NAME}" for name in sorted(found - set(manifest["files"]))
+    ]
+    for name, described in manifest["files"].items():
+        if name not in found:
+            problems.append(f"{folder / name}: missing, but {NAME} has it")
+        elif describe_file(folder / name) != described:
+            problems.append(f"{folder / name}: not as {NAME} says; restore the file")
+    if problems:
+        raise InputError(problems)

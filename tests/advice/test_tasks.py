@@ -1,0 +1,210 @@
+"""The tasks one by one: what they see and what they may not see."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+from jaxtyping import PRNGKeyArray
+
+from nacre.advice import tasks
+from nacre.advice.charges import charge_finalists
+from nacre.advice.setting import Split
+from nacre.advice.tasks import MOST_FINALISTS
+from nacre.diagnostics.log_checks import LogChecks
+from nacre.estimators.base import Estimate, Problem, Report
+from nacre.learners.base import Candidate, LearningProblem
+from nacre.training.progress import NoProgress, Progress, ProgressEvent
+from tests.support.estimates import make_estimate
+from tests.support.rooms import (
+    BEST,
+    CONFIG,
+    GIVEN_ALONE,
+    OLD,
+    WORSE,
+    make_candidate,
+    make_cost,
+    make_policy,
+    make_rooms_log,
+    make_setting,
+)
+
+
+class Closed:
+    """Nobody may look at it."""
+
+    def __getattribute__(self, name: str) -> Any:
+        raise AssertionError(f"the test part was opened: {name}")
+
+
+CLOSED: Any = Closed()
+
+
+def check() -> LogChecks:
+    return tasks.check_log(make_setting(), report=NoProgress())
+
+
+def split_rooms() -> Split:
+    return tasks.split_log(make_setting(), checks=check(), report=NoProgress())
+
+
+def list_episodes(log: Any) -> set[bytes]:
+    return {one.actions.tobytes() + one.observations.tobytes() for one in log.episodes()}
+
+
+def make_five() -> list[Candidate]:
+    shares = (0.2, 1.0, 0.0, 0.6, 0.8)
+    return [make_candidate(f"share {one}", one * BEST + (1 - one) * OLD) for one in shares]
+
+
+def test_the_split_is_of_whole_episodes_and_nothing_is_in_both_parts() -> None:
+    split = split_rooms()
+    learning, test = list_episodes(split.learning), list_episodes(split.test)
+    assert (len(learning), len(test)) == (15, 15)
+    assert not learning & test
+    assert learning | test == list_episodes(make_rooms_log())
+    again = split_rooms()
+    assert again.test.fingerprint() == split.test.fingerprint()
+
+
+def test_repeated_episodes_are_split_once() -> None:
+    log = make_rooms_log()
+    order = np.concatenate([np.arange(30), np.arange(30)])
+    setting = make_setting(log=log.select(order))
+    checks = tasks.check_log(setting, report=NoProgress())
+    split = tasks.split_log(setting, checks=checks, report=NoProgress())
+    assert split.learning.n_episodes + split.test.n_episodes == 30
+    assert not list_episodes(split.learning) & list_episodes(split.test)
+
+
+def test_finalists_are_chosen_with_the_test_part_closed() -> None:
+    split = dataclasses.replace(split_rooms(), test=CLOSED)
+    heard: list[ProgressEvent] = []
+    chosen = tasks.choose_finalists(
+        make_setting(), make_five(), split=split, report=heard.append, learner_0=()
+    )
+    assert [one.name for one in chosen] == ["share 1.0", "share 0.6", "share 0.8"]
+    assert [tick.epoch for tick in heard] == [0, 1, 2, 3, 4]
+
+
+def test_up_to_three_are_not_compared_at_all() -> None:
+    split = Split(CLOSED, CLOSED, make_policy(OLD))
+    three = make_five()[:3]
+    chosen = tasks.choose_finalists(
+        make_setting(), three[:2], split=split, report=NoProgress(), learner_0=(three[2],)
+    )
+    assert list(chosen) == three
+    (alone,) = tasks.choose_finalists(make_setting(), (), split=split, report=NoProgress())
+    assert alone.name == "unchanged"
+    assert alone.policy is split.old_policy
+
+
+@dataclasses.dataclass(frozen=True)
+class Useless:
+    """An estimator that applies to nothing."""
+
+    name: str = "useless"
+    extrapolates: bool = False
+
+    def applies(self, problem: Problem) -> str:
+        return "it never applies"
+
+    def prepare(self, key: PRNGKeyArray, problem: Problem, report: Report) -> Any:
+        raise AssertionError("it does not apply")
+
+    def estimate(
+        self, key: PRNGKeyArray, problem: Problem, prepared: Any, candidate: Any, report: Report
+    ) -> Estimate:
+        raise AssertionError("it does not apply")
+
+
+def test_where_nobody_can_tell_them_apart_the_first_are_taken() -> None:
+    setting = make_setting(dataclasses.replace(GIVEN_ALONE, estimators=(Useless(),)))
+    chosen = tasks.choose_finalists(setting, make_five(), split=split_rooms(), report=NoProgress())
+    assert [one.name for one in chosen] == ["share 0.2", "share 1.0", "share 0.0"]
+    assert len(chosen) == MOST_FINALISTS
+
+
+def test_an_estimator_that_does_not_apply_is_not_asked_and_the_record_says_why() -> None:
+    split, setting = split_rooms(), make_setting()
+    assert tasks.prepare_estimator(setting, Useless(), split=split, report=NoProgress()) is None
+    given: dict[str, Any] = {"split": split, "prepared": None, "report": NoProgress()}
+    finalists = tuple(make_five()[:1])
+    assert tasks.estimate_gain(setting, Useless(), 0, finalists=finalists, **given) is None
+    setting = make_setting(dataclasses.replace(GIVEN_ALONE, estimators=(Useless(),)))
+    assert tasks.list_inapplicable(setting, split) == {"useless": "it never applies"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Watches:
+    """A learner that shows what it was given."""
+
+    seen: list[LearningProblem]
+    reason: str = ""
+    name: str = "watches"
+
+    def applies(self, problem: LearningProblem) -> str:
+        return self.reason
+
+    def learn(
+        self, key: PRNGKeyArray, problem: LearningProblem, report: Progress
+    ) -> list[Candidate]:
+        self.seen.append(problem)
+        return [make_candidate("found", BEST)]
+
+
+def test_learners_see_the_learning_part_only() -> None:
+    seen: list[LearningProblem] = []
+    split = dataclasses.replace(split_rooms(), test=CLOSED)
+    found = tasks.learn_candidates(make_setting(), Watches(seen), split=split, report=NoProgress())
+    assert [one.name for one in found] == ["found"]
+    (problem,) = seen
+    assert problem.log is split.learning
+    assert problem.discount == CONFIG.discount
+    why = Watches(seen, "nothing to learn")
+    assert tasks.learn_candidates(make_setting(), why, split=split, report=NoProgress()) == ()
+    assert len(seen) == 1
+
+
+def test_keys_follow_from_seed_and_name_alone() -> None:
+    setting, again, other = make_setting(), make_setting(GIVEN_ALONE), make_setting(seed=104)
+
+    def data(key: PRNGKeyArray) -> list[int]:
+        return np.asarray(jax.random.key_data(key)).tolist()  # type: ignore[no-any-return]
+
+    assert data(setting.key("a")) == data(again.key("a"))
+    assert data(setting.key("a")) != data(setting.key("b"))
+    assert data(setting.key("a")) != data(other.key("a"))
+
+
+def test_costs_by_hand() -> None:
+    finalists = (make_candidate("best", BEST), make_candidate("same", OLD))
+    charges = charge_finalists(
+        make_setting(weight=2.0), split=split_rooms(), finalists=finalists, report=NoProgress()
+    )
+    # In both rooms 0.48 of the mass changes its group.
+    assert charges[0].breakdown.total == pytest.approx(2.0 * 0.48, abs=1e-6)
+    assert charges[0].price.total == pytest.approx(2.0 * 0.48, abs=1e-4)
+    assert charges[1].breakdown.total == pytest.approx(0.0, abs=1e-6)
+    expected = make_cost(2.0).evaluate(make_policy(OLD), make_policy(BEST), make_rooms_log())
+    assert charges[0].breakdown.total == pytest.approx(expected.total, rel=1e-6)
+
+
+def test_the_penalty_adds_to_the_estimator_s_own() -> None:
+    estimate = make_estimate(1.0, penalty=0.5)
+    charged = tasks.charge_overlap(estimate, dataclasses.replace(Useless(), extrapolates=True), 2.0)
+    assert charged == dataclasses.replace(estimate, overlap_penalty=2.5)
+    assert tasks.charge_overlap(estimate, Useless(), 2.0) is estimate
+
+
+def test_overlap_is_measured_on_the_test_part() -> None:
+    split = dataclasses.replace(split_rooms(), learning=CLOSED)
+    finalists = (make_candidate("worse", WORSE),)
+    given: dict[str, Any] = {"split": split, "finalists": finalists, "report": NoProgress()}
+    overlap = tasks.find_overlap(make_setting(), 0, **given)
+    assert overlap is not None
+    assert 0.0 <= overlap.excess <= 1.0
+    assert tasks.find_overlap(make_setting(), 1, **given) is None

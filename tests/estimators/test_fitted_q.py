@@ -1,0 +1,172 @@
+"""Fitted Q-evaluation against exact truth, and when it says nothing."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+from nacre.estimators.base import Estimate, Problem, report_nothing
+from nacre.estimators.fitted_q import (
+    Fitted,
+    FittedQ,
+    default_evaluation,
+    describe_robustly,
+    find_drift,
+)
+from nacre.training.backup import CriticConfig
+from nacre.training.evaluation_config import EvaluationConfig
+from nacre.training.fitted_evaluation import Evaluation
+from tests.support.one_hot import (
+    NEW,
+    OLD,
+    Table,
+    as_network,
+    find_gain,
+    pose_vectors,
+    sample_vectors,
+)
+
+CRITICS = CriticConfig(
+    n_critics=4, hidden=(), scale_returns=True, learning_rate=0.03, polyak=0.8, backup="own"
+)
+QUICK = FittedQ(
+    EvaluationConfig(
+        CRITICS,
+        epochs=6,
+        steps_per_epoch=50,
+        prefit_steps=50,
+        combine="mean",
+        n_actions=64,
+        averaged=True,
+        bootstrap=True,
+        asked_once=True,
+    )
+)
+
+
+@functools.cache
+def make_problem() -> Problem:
+    return pose_vectors()
+
+
+@functools.cache
+def prepare() -> Fitted:
+    return QUICK.prepare(jax.random.key(100), make_problem(), report_nothing)
+
+
+def estimate(table: Table = NEW, prepared: Fitted | None = None) -> Estimate:
+    return QUICK.estimate(
+        jax.random.key(101),
+        make_problem(),
+        prepared or prepare(),
+        as_network(table),
+        report_nothing,
+    )
+
+
+def test_it_finds_the_gain() -> None:
+    found = estimate()
+    assert found.informative, found.reason
+    assert (found.estimator, found.basis) == ("fitted_q", "model")
+    assert QUICK.extrapolates
+    assert found.standard_error > 0
+    assert found.degrees == 3.0
+    span = found.diagnostics["value_range"]
+    assert abs(found.gain - find_gain()) < max(4 * found.standard_error, 0.05 * span)
+
+
+def test_the_old_policy_itself_gains_nothing_but_is_not_certain() -> None:
+    found = estimate(OLD)
+    assert found.gain == pytest.approx(0.0, abs=1e-5)
+    # No spread among a few members is no proof.
+    assert found.standard_error > 0
+
+
+def test_it_is_pure_and_tells_its_progress() -> None:
+    assert estimate() == estimate()
+    heard: list[float] = []
+    QUICK.estimate(jax.random.key(1), make_problem(), prepare(), as_network(NEW), heard.append)
+    assert heard == sorted(heard)
+    assert heard[-1] == 1.0
+
+
+def break_old(**changes: Any) -> Fitted:
+    return dataclasses.replace(prepare(), old=dataclasses.replace(prepare().old, **changes))
+
+
+def test_critics_that_broke_say_nothing() -> None:
+    found = estimate(prepared=break_old(healthy=False, reason="the loss is not finite"))
+    assert not found.informative
+    assert found.reason == "the loss is not finite"
+
+
+def test_members_that_differ_too_much_say_nothing() -> None:
+    span = prepare().value_range
+    wild = np.asarray(prepare().old.per_critic) + span * np.array([-1.0, 1.0, -1.0, 1.0])
+    found = estimate(prepared=break_old(per_critic=wild))
+    assert not found.informative
+    assert "members differ" in found.reason
+
+
+def test_critics_that_miss_the_old_policy_s_value_say_nothing() -> None:
+    prepared = dataclasses.replace(
+        prepare(), returns_mean=prepare().returns_mean + prepare().value_range
+    )
+    found = estimate(prepared=prepared)
+    assert not found.informative
+    assert "misses the old policy's own value" in found.reason
+
+
+def test_whether_it_says_something_does_not_depend_on_the_gain() -> None:
+    """The same members, all shifted alike."""
+    shifted = np.asarray(prepare().old.per_critic) - 0.02 * prepare().value_range
+    found, plain = estimate(prepared=break_old(per_critic=shifted)), estimate()
+    assert found.informative == plain.informative
+    assert found.gain == pytest.approx(plain.gain + 0.02 * prepare().value_range, rel=1e-3)
+
+
+def test_where_it_does_not_apply() -> None:
+    log = sample_vectors(400)
+    assert QUICK.applies(pose_vectors(log)) == ""
+    longest = int(np.argmax(log.episode_lengths))
+    assert QUICK.applies(pose_vectors(log.select([longest])))
+
+
+def test_one_outlier_moves_neither_centre_nor_spread_much() -> None:
+    members = np.array([1.0, 1.1, 0.9, 1.05, 0.95, 1.0, 1.02, 50.0])
+    centre, spread = describe_robustly(members)
+    assert centre == pytest.approx(1.01)
+    assert spread <= 0.5 * np.std(members, ddof=1)
+    normal = np.random.default_rng(100).normal(3.0, 2.0, 20_000)
+    assert describe_robustly(normal) == pytest.approx((3.0, 2.0), rel=0.03)
+    # Few members that agree by chance are no proof: at least half of the ordinary spread.
+    lucky = np.array([0.0, 0.0, 0.0, 8.0])
+    assert describe_robustly(lucky) == (0.0, pytest.approx(0.5 * np.std(lucky, ddof=1)))
+
+
+def make_curves(*curve: float) -> Evaluation:
+    evaluation = prepare().old
+    return dataclasses.replace(evaluation, member_curves=np.tile(np.array(curve)[:, None], (1, 4)))
+
+
+def test_drift_is_how_far_the_difference_still_moves() -> None:
+    flat = make_curves(*[0.0] * 6)
+    assert find_drift(make_curves(0, 0, 1, 1, 1, 1), flat) == 0.0
+    assert find_drift(make_curves(0, 0, 1, 1, 3, 3), flat) == pytest.approx(2.0)
+    # What moves both is no drift of the difference.
+    rising = make_curves(0, 1, 2, 3, 4, 5)
+    assert find_drift(rising, rising) == 0.0
+    assert find_drift(make_curves(1.0, 1.0), make_curves(1.0, 1.0)) == math.inf
+
+
+def test_the_default_has_members_on_their_own_resamples() -> None:
+    evaluation = default_evaluation()
+    assert evaluation.bootstrap
+    assert evaluation.critics.n_critics >= 4
+    assert evaluation.epochs >= 3
