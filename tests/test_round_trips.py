@@ -13,6 +13,7 @@ from pathlib import Path
 
 import h5py
 import jax
+import jax.numpy as jnp
 import minari
 import numpy as np
 import pandas as pd
@@ -40,7 +41,7 @@ def make_arrays(policy: Policy) -> Arrays:
     draw = np.random.default_rng(0)
     walks = draw.normal(size=(N_EPISODES, LENGTH + 1, SIZE)).cumsum(axis=1).astype(np.float32) / 2
     rows = walks[:, :-1].reshape(-1, SIZE)
-    actions = np.asarray(policy(rows).sample(jax.random.key(0)))
+    actions = np.asarray(policy(jnp.asarray(rows)).sample(jax.random.key(0)))
     pushed = actions.reshape(len(rows), -1)[:, 0]
     ends = np.arange(len(rows)) % LENGTH == LENGTH - 1
     return {

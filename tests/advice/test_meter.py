@@ -10,7 +10,7 @@ from nacre.training.progress import ProgressEvent
 
 def make_meter() -> tuple[Meter, list[ProgressEvent]]:
     heard: list[ProgressEvent] = []
-    return Meter(heard.append, {"read": 1.0, "learn": 3.0}), heard
+    return Meter(lambda event: heard.append(event), {"read": 1.0, "learn": 3.0}), heard
 
 
 def test_tasks_count_by_their_work() -> None:

@@ -25,6 +25,8 @@ from nacre.advice.paper_algorithm import (
 from nacre.costs import FiniteStates, LogStates, UniformBox
 from nacre.estimators import exact
 from nacre.learners import LearnerConfig, ProgressEvent, default
+from nacre.policies.tabular import TabularPolicy
+from nacre.training.backup import Form
 from nacre.training.fitted_evaluation import read_values
 from tests.support.learners import make_finite, make_learner, singletons
 
@@ -35,12 +37,12 @@ CONFIG = make_learner()
 
 def run(weight: float = CHEAP, config: LearnerConfig = CONFIG, **options: Any) -> Outcome:
     finite = make_finite(5)
-    given = {"start": np.arange(4), "seed": SEED} | options
+    given: dict[str, Any] = {"start": np.arange(4), "seed": SEED} | options
     return net_actor_critic(finite.log, finite.policy, singletons(weight), config=config, **given)
 
 
 @functools.cache
-def outcome(form: str, weight: float) -> Outcome:
+def outcome(form: Form, weight: float) -> Outcome:
     return run(weight, dataclasses.replace(CONFIG, form=form))
 
 
@@ -59,6 +61,7 @@ def test_a_cheap_switch_that_pays_is_made() -> None:
     # True values by linear solves; estimates from 2000 rows are within a tenth of the range.
     low, high = exact.value_range(finite.world)
     old = float(exact.start_value(finite.world, finite.table))
+    assert isinstance(found.new_policy, TabularPolicy)
     new = float(exact.start_value(finite.world, np.asarray(found.new_policy.table)))
     assert abs(found.old_value - old) < 0.1 * (high - low)
     assert abs(found.new_value - new) < 0.1 * (high - low)
@@ -93,7 +96,7 @@ def test_a_policy_that_did_not_change_has_the_same_value_and_is_kept() -> None:
 
 
 @pytest.mark.parametrize("form", ["apart", "net"])
-def test_without_reevaluation_the_training_critics_judge(form: str) -> None:
+def test_without_reevaluation_the_training_critics_judge(form: Form) -> None:
     heard: list[ProgressEvent] = []
     config = dataclasses.replace(CONFIG, form=form, reevaluate=False)
     found = run(config=config, reporter=heard.append)

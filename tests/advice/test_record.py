@@ -177,4 +177,4 @@ def test_what_is_not_known_is_null(bad: float | None) -> None:
 def test_records_cannot_be_changed() -> None:
     found: DecisionRecord = check_decision(make_document())
     with pytest.raises(ValueError, match="frozen"):
-        found.verdict = "keep"  # type: ignore[misc]
+        found.verdict = "keep"

@@ -5,13 +5,10 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-import jax
 import numpy as np
-import pytest
 from jaxtyping import PRNGKeyArray
 
 from nacre.advice import tasks
-from nacre.advice.charges import charge_finalists
 from nacre.advice.setting import Split
 from nacre.advice.tasks import MOST_FINALISTS
 from nacre.diagnostics.log_checks import LogChecks
@@ -26,7 +23,6 @@ from tests.support.rooms import (
     OLD,
     WORSE,
     make_candidate,
-    make_cost,
     make_policy,
     make_rooms_log,
     make_setting,
@@ -167,30 +163,6 @@ def test_learners_see_the_learning_part_only() -> None:
     why = Watches(seen, "nothing to learn")
     assert tasks.learn_candidates(make_setting(), why, split=split, report=NoProgress()) == ()
     assert len(seen) == 1
-
-
-def test_keys_follow_from_seed_and_name_alone() -> None:
-    setting, again, other = make_setting(), make_setting(GIVEN_ALONE), make_setting(seed=104)
-
-    def data(key: PRNGKeyArray) -> list[int]:
-        return np.asarray(jax.random.key_data(key)).tolist()  # type: ignore[no-any-return]
-
-    assert data(setting.key("a")) == data(again.key("a"))
-    assert data(setting.key("a")) != data(setting.key("b"))
-    assert data(setting.key("a")) != data(other.key("a"))
-
-
-def test_costs_by_hand() -> None:
-    finalists = (make_candidate("best", BEST), make_candidate("same", OLD))
-    charges = charge_finalists(
-        make_setting(weight=2.0), split=split_rooms(), finalists=finalists, report=NoProgress()
-    )
-    # In both rooms 0.48 of the mass changes its group.
-    assert charges[0].breakdown.total == pytest.approx(2.0 * 0.48, abs=1e-6)
-    assert charges[0].price.total == pytest.approx(2.0 * 0.48, abs=1e-4)
-    assert charges[1].breakdown.total == pytest.approx(0.0, abs=1e-6)
-    expected = make_cost(2.0).evaluate(make_policy(OLD), make_policy(BEST), make_rooms_log())
-    assert charges[0].breakdown.total == pytest.approx(expected.total, rel=1e-6)
 
 
 def test_the_penalty_adds_to_the_estimator_s_own() -> None:

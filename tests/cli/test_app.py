@@ -190,7 +190,10 @@ COLUMNS: dict[str, list[Any]] = {
     "truncated": [False, False, False, False, True],
     "next_observation_0": [1.0, 2.0, 3.0, 6.0, 7.0],
 }
-BOXES = {"observation_space": Box(-np.inf, np.inf, (1,)), "action_space": Box(-1.0, 1.0, (1,))}
+BOXES: dict[str, Any] = {
+    "observation_space": Box(-np.inf, np.inf, (1,)),
+    "action_space": Box(-1.0, 1.0, (1,)),
+}
 
 
 def write_csv(path: Path, columns: dict[str, list[Any]]) -> Path:
@@ -322,7 +325,9 @@ def test_action_outside_its_space_is_named(invoke: Callable[..., Outcome], tmp_p
 
 
 def test_object_arrays_are_refused(invoke: Callable[..., Outcome], tmp_path: Path) -> None:
-    arrays = {name.removesuffix("_0"): np.asarray(values) for name, values in COLUMNS.items()}
+    arrays: dict[str, Any] = {
+        name.removesuffix("_0"): np.asarray(values) for name, values in COLUMNS.items()
+    }
     arrays["reward"] = np.array([1, "a", None, [], {}], dtype=object)
     np.savez(tmp_path / "log.npz", **arrays)
     outcome = invoke("validate", tmp_path / "log.npz")
@@ -513,8 +518,9 @@ def test_demo_figures_add_up_and_quiet_is_the_verdict(invoke: Callable[..., Outc
     (candidate,) = figures["candidates"]
     assert candidate["net_gain"] == figures["net_gain"]
     assert candidate["name"] == figures["chosen"] == "noise-0.3"
-    estimators = ["tabular", "one_step", "fitted_q", "doubly_robust"]
-    assert [one["estimator"] for one in candidate["estimates"]] == estimators
+    estimators = {one["estimator"] for one in candidate["estimates"]}
+    assert "fitted_q" in estimators
+    assert not {"tabular", "one_step"} & estimators
     assert figures["old_value"]["method"] == "returns of the log"
     assert invoke("demo", "--quiet").out == figures["verdict"] + "\n"
 

@@ -7,6 +7,7 @@ import functools
 import json
 import math
 import os
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -80,7 +81,8 @@ def test_operation_counts_follow_their_settings() -> None:
 
 
 def test_a_measurement_of_something_broken_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    measure = bench._timed(lambda key: ("state", "info", 5, len(keys) < 2), keys := [None])
+    keys: list[Any] = [None]
+    measure = bench._timed(lambda key: ("state", "info", 5, len(keys) < 2), keys)
     keys.append(None)
     with pytest.raises(RuntimeError, match="diverged on the made-up log"):
         measure()

@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import runpy
 from pathlib import Path
+from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from nacre import examples
 from nacre.errors import InputError
 from nacre.logs import read_log, validate_log
-from nacre.policies import MLPPolicy, Policy, Scaling, Signature, TabularPolicy, fingerprint
+from nacre.policies import (
+    MLPPolicy,
+    Policy,
+    Scaling,
+    Signature,
+    TabularPolicy,
+    fingerprint,
+    read_policy,
+)
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "make_example.py"
 
@@ -55,12 +65,12 @@ def test_script_makes_what_is_bundled(made: tuple[Path, Path], example: examples
         np.testing.assert_allclose(getattr(log, name), getattr(example.log, name), atol=1e-4)
     np.testing.assert_array_equal(log.offsets, example.log.offsets)
     for name in ("old", "new"):
-        policy = examples.read_policy(made[0] / f"{name}.safetensors")
+        policy = read_policy(made[0] / f"{name}.safetensors")
         assert fingerprint(policy) == fingerprint(getattr(example, f"{name}_policy"))
 
 
 def test_log_is_the_old_policy_s(example: examples.Example) -> None:
-    said = example.old_policy(example.log.observations)
+    said: Any = example.old_policy(jnp.asarray(example.log.observations))
     errors = (example.log.actions - np.asarray(said.location)) / np.asarray(said.std)
     # 10,000 standard normal draws: mean within 5/√n, variance within 5·√(2/n).
     assert abs(errors.mean()) < 5 / np.sqrt(errors.size)

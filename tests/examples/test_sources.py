@@ -6,8 +6,10 @@ import runpy
 from pathlib import Path
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
+from gymnasium.spaces import Discrete
 
 from nacre import examples
 from nacre.costs import read_cost
@@ -95,6 +97,7 @@ def test_logs_are_what_their_pages_say() -> None:
     # The last visit has no successor, unless a stroke made it the last.
     whole = ~treatment.terminated[treatment.offsets[1:] - 1]
     assert (lengths[whole].min(), lengths.max()) == (5, 23)
+    assert isinstance(treatment.action_space, Discrete)
     assert treatment.action_space.n == 3
     assert offers.n_episodes == 200
     assert 0 < offers.terminated.sum() < 200
@@ -105,7 +108,7 @@ def test_logs_are_what_their_pages_say() -> None:
 def test_the_trolley_s_policy_made_its_log() -> None:
     sources = examples.find_sources("trolley")
     log = read(sources)
-    said = read_policy(sources.policy)(log.observations)
+    said: Any = read_policy(sources.policy)(jnp.asarray(log.observations))
     errors = (log.actions - np.asarray(said.location)) / np.asarray(said.std)
     # Standard normal draws: mean within 5/√n, variance within 5·√(2/n).
     assert abs(errors.mean()) < 5 / np.sqrt(errors.size)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import equinox as eqx
 import gymnasium
 import jax
@@ -12,6 +14,7 @@ import pytest
 from nacre.errors import InputError
 from nacre.learners.base import Learner, LearningProblem
 from nacre.learners.scale_noise import LEAST_LOG_STD, ScaleNoise, scale_noise
+from nacre.policies.heads import Head
 from nacre.policies.network_policy import MLPPolicy
 from nacre.policies.policy import Policy, Signature
 from nacre.policies.tabular import TabularPolicy
@@ -23,18 +26,19 @@ BOX = gymnasium.spaces.Box(-1.0, 2.0, (2,), np.float32)
 STATES = jnp.asarray(np.random.default_rng(0).normal(size=(50, 3)), jnp.float32)
 
 
-def make_network(head: str) -> MLPPolicy:
+def make_network(head: Head) -> MLPPolicy:
     space = gymnasium.spaces.Discrete(4) if head in ("categorical", "greedy") else BOX
     return MLPPolicy.init(jax.random.key(1), Signature(PLANE, space), head=head, hidden=(8,))
 
 
 @pytest.mark.parametrize("head", ["squashed_gaussian", "gaussian", "clipped_gaussian"])
 @pytest.mark.parametrize("factor", [0.3, 0.9, 1e-3])
-def test_gaussians_keep_their_middle_and_lose_noise(head: str, factor: float) -> None:
+def test_gaussians_keep_their_middle_and_lose_noise(head: Head, factor: float) -> None:
     policy = make_network(head)
     scaled = scale_noise(policy, factor)
     assert scaled is not None
-    old, new = policy(STATES), scaled(STATES)
+    old: Any = policy(STATES)
+    new: Any = scaled(STATES)
     np.testing.assert_array_equal(new.location, old.location)
     np.testing.assert_array_equal(new.mode(), old.mode())
     np.testing.assert_allclose(new.std, factor * old.std, rtol=1e-5)
@@ -53,7 +57,9 @@ def test_noise_at_a_bound_becomes_less_too(raw: float) -> None:
     )
     scaled = scale_noise(forced, 0.5)
     assert scaled is not None
-    np.testing.assert_allclose(scaled(STATES).std, 0.5 * forced(STATES).std, rtol=1e-5)
+    old: Any = forced(STATES)
+    new: Any = scaled(STATES)
+    np.testing.assert_allclose(new.std, 0.5 * old.std, rtol=1e-5)
 
 
 def test_least_noise_stays_what_a_file_may_hold() -> None:
@@ -69,13 +75,17 @@ def test_choices_become_sharper(factor: float) -> None:
     """Probabilities to the power 1 / factor: the order stays, the entropy falls."""
     policies: list[tuple[Policy, jax.Array]] = [
         (make_network("categorical"), STATES),
-        (TabularPolicy.from_probabilities([[0.2, 0.5, 0.3, 0.0], [0.1, 0.2, 0.3, 0.4]]), [0, 1]),
+        (
+            TabularPolicy.from_probabilities([[0.2, 0.5, 0.3, 0.0], [0.1, 0.2, 0.3, 0.4]]),
+            jnp.array([0, 1]),
+        ),
     ]
     for policy, states in policies:
         rows = jnp.asarray(states)
         scaled = scale_noise(policy, factor)
         assert scaled is not None
-        old, new = (np.asarray(p(rows).probabilities, np.float64) for p in (policy, scaled))
+        said: list[Any] = [one(rows) for one in (policy, scaled)]
+        old, new = (np.asarray(one.probabilities, np.float64) for one in said)
         expected = old ** (1 / factor)
         expected /= expected.sum(axis=-1, keepdims=True)
         np.testing.assert_allclose(new, expected, atol=1e-5)
@@ -88,7 +98,7 @@ class Foreign(Policy):
 
     signature: Signature = eqx.field(static=True)
 
-    def __call__(self, observations: jax.Array) -> None:
+    def __call__(self, observations: jax.Array) -> Any:
         raise NotImplementedError
 
 

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
@@ -55,7 +56,7 @@ def test_the_first_failure_ends_everything(processes: int) -> None:
 
 
 def _invert(task: int) -> float:
-    return operator.truediv(1, task)
+    return float(operator.truediv(1, task))
 
 
 def test_processes_settle_on_different_processors(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,10 +123,14 @@ def _comes_to(holds: Callable[[], bool]) -> bool:
 def test_threads_begin_in_order_and_may_wait_for_what_came_before() -> None:
     for threads in (1, 2, 3):
         with open_threads(pytest.fail, threads=threads) as pool:
-            one = pool.submit(lambda: 1)
-            two = pool.submit(lambda one=one: one.result() + 1)
-            three = pool.submit(lambda one=one, two=two: one.result() + two.result())
-            assert three.result() == 3
+            one = pool.submit(int, "1")
+            two = pool.submit(_add_results, one)
+            three = pool.submit(_add_results, one, two)
+            assert (two.result(), three.result()) == (1, 2)
+
+
+def _add_results(*before: Future[int]) -> int:
+    return sum(one.result() for one in before)
 
 
 def test_a_failure_is_raised_at_once_and_lets_the_others_end() -> None:

@@ -53,7 +53,7 @@ def make_quick_evaluation(**changes: Any) -> EvaluationConfig:
     )
     plain = EvaluationConfig(
         critics,
-        epochs=3,
+        epochs=8,
         steps_per_epoch=4,
         prefit_steps=4,
         combine="mean",

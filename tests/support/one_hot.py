@@ -51,7 +51,10 @@ def as_network(table: Table) -> MLPPolicy:
     made = MLPPolicy.init(jax.random.key(0), SIGNATURE, head="categorical", hidden=())
     logits = jnp.log(jnp.asarray(table, jnp.float32))
     layers: Any = ((logits,), (jnp.zeros_like(made.network.biases[0]),))
-    return eqx.tree_at(lambda one: (one.network.weights, one.network.biases), made, layers)
+    network: MLPPolicy = eqx.tree_at(
+        lambda one: (one.network.weights, one.network.biases), made, layers
+    )
+    return network
 
 
 def sample_vectors(n_rows: int = 4000, seed: int = 103) -> Log:

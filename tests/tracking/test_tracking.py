@@ -89,7 +89,7 @@ def find_runs(store: Path) -> tuple[Any, list[Any]]:
     from mlflow.tracking import MlflowClient
 
     client = MlflowClient(tracking_uri=store.as_uri())
-    experiment = client.get_experiment_by_name("nacre")
+    experiment: Any = client.get_experiment_by_name("nacre")
     return client, list(client.search_runs([experiment.experiment_id]))
 
 
@@ -102,7 +102,8 @@ def test_events_hold_curves_decision_and_settings(run: Callable[..., Path]) -> N
     advice = make_advice()
     for name, value in read_decision(advice).items():
         ((step, seen),) = curves[name]
-        assert (step, seen) == (0, pytest.approx(value, rel=1e-6))
+        assert step == 0
+        assert seen == pytest.approx(value, rel=1e-6)
     text = next(value for tag, value in texts.items() if tag.startswith("decision"))
     assert "    verdict: switch" in text.splitlines()
     assert any('"seed": "7"' in value for value in texts.values())
@@ -204,7 +205,7 @@ class Broken:
 
 def test_a_place_that_fails_is_left_and_the_run_goes_on(tmp_path: Path) -> None:
     with open_tracking(tmp_path / "board") as tracker:
-        tracker.places.insert(0, Broken())  # type: ignore[arg-type]
+        tracker.places.insert(0, Broken())
         with pytest.warns(RuntimeWarning, match="Broken is given up.*ConnectionError: gone for"):
             tracker.reporter(TICKS[0])
         tracker.reporter(TICKS[2])
@@ -448,7 +449,7 @@ def test_settings_become_dotted_texts() -> None:
 
 
 def test_a_tracker_alone_forgets_its_places_when_closed() -> None:
-    tracker = Tracker([Broken()])  # type: ignore[list-item]
+    tracker = Tracker([Broken()])
     with pytest.warns(RuntimeWarning, match="given up"):
         tracker.close()
     assert tracker.places == []

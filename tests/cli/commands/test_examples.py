@@ -33,7 +33,7 @@ from nacre.experiments import run
 from nacre.experiments.tables import TABLES
 from nacre.learners.online import soft_actor_critic
 from nacre.learners.online import training as online
-from nacre.policies import MLPPolicy, write_policy
+from nacre.policies import CloneConfig, MLPPolicy, write_policy
 from nacre.policies.cloning import log_cloning
 from nacre.simulators import collection
 from nacre.simulators import registry as simulators
@@ -169,15 +169,19 @@ LAYOUTS: dict[str, Callable[[Path], None]] = {
 # Budgets.
 
 
+def make_bench() -> bench.Bench:
+    """Figures that mean nothing."""
+    figures: dict[str, Any] = {one.name: 1.0 for one in dataclasses.fields(bench.Bench)}
+    return bench.Bench(**figures | {"threads": 1})
+
+
 def spend_little(patch: pytest.MonkeyPatch) -> None:
     """Small budgets for all that would take long."""
     patch.setattr(advice_config, "suggest_config", few_updates)
     patch.setattr(valuation, "default_evaluation", make_quick_evaluation)
     patch.setattr(demo, "demo_config", few_updates)
     patch.setattr(demo, "run_demo", lambda *_: make_advice())
-    patch.setattr(
-        log_cloning, "CloneConfig", functools.partial(log_cloning.CloneConfig, n_steps=20)
-    )
+    patch.setattr(log_cloning, "CloneConfig", functools.partial(CloneConfig, n_steps=20))
     small = functools.partial(dataclasses.replace, soft_actor_critic.OnlineConfig(hidden=(8,)))
     sizes = {"uniform_steps": 50, "epoch_steps": 100, "updates_per_step": 0.02}
     patch.setattr(
@@ -220,5 +224,5 @@ def spend_little(patch: pytest.MonkeyPatch) -> None:
         shows, "_show_window", lambda task: shows._act(task, task.world.make(view=None), None)
     )
     patch.setattr(run, "run_plan", lambda plan, **_: iter([[plan.out / "record.json"]]))
-    patch.setattr(bench, "run_bench", lambda **_: bench.Bench(*[1.0] * 7, threads=1))
+    patch.setattr(bench, "run_bench", lambda **_: make_bench())
     patch.setattr(os, "sched_setaffinity", lambda *_: None, raising=False)

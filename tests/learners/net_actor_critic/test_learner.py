@@ -12,13 +12,14 @@ import numpy as np
 import pytest
 
 from nacre.errors import InputError
-from nacre.learners import paper
+from nacre.learners import ActorConfig, LearnerConfig, paper
 from nacre.learners.base import Candidate, Learner, LearningProblem
 from nacre.learners.net_actor_critic import learner as module
+from nacre.learners.net_actor_critic import run
 from nacre.learners.net_actor_critic.learner import NetActorCritic, default_settings
 from nacre.learners.net_actor_critic.stopping import Plateau
-from nacre.learners.net_actor_critic.tables import table_settings
 from nacre.policies.tabular import TabularPolicy
+from nacre.training.backup import CriticConfig
 from nacre.training.progress import NoProgress, ProgressEvent
 from tests.support.rooms import (
     DISCOUNT,
@@ -31,8 +32,16 @@ from tests.support.rooms import (
     make_rooms_log,
 )
 
-SETTINGS = dataclasses.replace(
-    table_settings(), epochs=3, ramp_epochs=0, steps_per_epoch=100, prefit_steps=100
+SETTINGS = LearnerConfig(
+    critics=CriticConfig(
+        hidden=(), scale_returns=True, learning_rate=0.03, polyak=0.8, backup="mean", batch_size=64
+    ),
+    actor=ActorConfig(states="log", combine="mean", learning_rate=0.05),
+    stopping=None,
+    epochs=3,
+    steps_per_epoch=100,
+    prefit_steps=100,
+    n_cost_states=16,
 )
 QUICK = NetActorCritic(0.02, noise=1.0, settings=SETTINGS)
 
@@ -55,7 +64,8 @@ def find_one() -> Candidate:
 def read_table(candidate: Candidate) -> Table:
     assert isinstance(candidate.policy, TabularPolicy)
     table: Table = np.asarray(candidate.policy.table, np.float64)
-    return table / table.sum(axis=1, keepdims=True)
+    whole: Table = table / table.sum(axis=1, keepdims=True)
+    return whole
 
 
 def find_mass(candidate: Candidate) -> float:
@@ -107,7 +117,7 @@ def test_a_larger_weight_stays_nearer() -> None:
 
 
 def break_down(monkeypatch: pytest.MonkeyPatch, **changes: Any) -> None:
-    real = module.learn
+    real = run.learn
     monkeypatch.setattr(
         module, "learn", lambda *a, **k: dataclasses.replace(real(*a, **k), **changes)
     )
@@ -126,7 +136,7 @@ def test_an_interruption_is_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_every_epoch_is_told() -> None:
     heard: list[ProgressEvent] = []
-    QUICK.learn(jax.random.key(100), pose(), heard.append)
+    QUICK.learn(jax.random.key(100), pose(), lambda event: heard.append(event))
     epochs = [tick.epoch for tick in heard if tick.epoch >= 0]
     assert epochs[-1] == SETTINGS.epochs - 1
     assert epochs == sorted(epochs)
