@@ -22,12 +22,11 @@ from nacre.estimators.fitted_q import default_evaluation
 from nacre.logs import Log, read_log
 from nacre.policies import Policy, fingerprint, read_policy
 from nacre.training.fitted_evaluation import (
-    EpochReport,
     Evaluation,
     EvaluationConfig,
     evaluate_policy,
 )
-from nacre.training.progress import NoProgress, Progress, ProgressEvent
+from nacre.training.progress import NoProgress, Progress
 from nacre.training.returns import value_from_returns
 from nacre.versions import find_versions
 
@@ -199,11 +198,6 @@ def _remark(
 
 
 def _fit(log: Log, policy: Policy, question: Question, stage: str, report: Progress) -> Evaluation:
-    def heard(epoch: EpochReport) -> None:
-        report(
-            ProgressEvent(stage, epoch.epoch, epoch.epochs, epoch.steps, epoch.loss, epoch.value)
-        )
-
     return evaluate_policy(
         policy,
         log,
@@ -211,7 +205,7 @@ def _fit(log: Log, policy: Policy, question: Question, stage: str, report: Progr
         question.config,
         discount=question.discount,
         seed=question.seed,
-        on_epoch=heard,
+        on_epoch=lambda epoch: report(epoch.at(stage)),
     )
 
 

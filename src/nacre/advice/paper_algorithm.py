@@ -20,13 +20,12 @@ from nacre.learners.net_actor_critic.run import check_fit, learn
 from nacre.logs import Log
 from nacre.policies.policy import Policy
 from nacre.training.fitted_evaluation import (
-    EpochReport,
     Evaluation,
     as_rows,
     evaluate_policy,
     read_values,
 )
-from nacre.training.progress import NoProgress, Progress, ProgressEvent
+from nacre.training.progress import NoProgress, Progress
 
 
 @dataclass(frozen=True)
@@ -126,18 +125,45 @@ def net_actor_critic(
     price = with_evaluation_states(cost, config).evaluate(
         old_policy, learned.policy, log, seed=cost_seed
     )
-    complete, new_evaluation = learned.complete, None
-    if config.reevaluate and complete:
-        try:
-            new_evaluation = _evaluate(
-                learned.policy, log, start, config, seed, report, "evaluating the new policy"
-            )
-        except KeyboardInterrupt:
-            complete = False
+    new_evaluation = _reevaluate(learned, log, start, config, seed, report)
     if new_evaluation is None:
         new_value = training_estimate(config, learned, start, price.total, seed)
     else:
         new_value = new_evaluation.value
+    # Asked for and not there: somebody interrupted it.
+    complete = learned.complete and not (config.reevaluate and new_evaluation is None)
+    evaluations = old_evaluation, new_evaluation
+    return _conclude(old_policy, learned, evaluations, new_value, price, complete)
+
+
+def _reevaluate(
+    learned: Learned,
+    log: Log,
+    start: ArrayLike,
+    config: LearnerConfig,
+    seed: int,
+    report: Progress,
+) -> Evaluation | None:
+    """The learned policy by fresh critics; None where not wanted or interrupted."""
+    if not (config.reevaluate and learned.complete):
+        return None
+    stage = "evaluating the new policy"
+    try:
+        return _evaluate(learned.policy, log, start, config, seed, report, stage)
+    except KeyboardInterrupt:
+        return None
+
+
+def _conclude(
+    old_policy: Policy,
+    learned: Learned,
+    evaluations: tuple[Evaluation, Evaluation | None],
+    new_value: float,
+    price: CostBreakdown,
+    complete: bool,
+) -> Outcome:
+    """The decision w, from values that are trusted only if nothing broke down."""
+    old_evaluation, new_evaluation = evaluations
     trusted = (
         complete
         and learned.healthy
@@ -192,7 +218,7 @@ def _evaluate(
         discount=config.discount,
         # One seed for both evaluations: both policies get the same networks, batches and noise.
         seed=_seeds(seed)[0],
-        on_epoch=lambda epoch: report(_describe_epoch(stage, epoch)),
+        on_epoch=lambda epoch: report(epoch.at(stage)),
     )
 
 
@@ -221,7 +247,3 @@ def with_evaluation_states(cost: SwitchingCost, config: LearnerConfig) -> Switch
         measure = dataclasses.replace(cost.state_measure, n=config.n_cost_states_evaluation)
         return dataclasses.replace(cost, state_measure=measure)
     return cost
-
-
-def _describe_epoch(stage: str, epoch: EpochReport) -> ProgressEvent:
-    return ProgressEvent(stage, epoch.epoch, epoch.epochs, epoch.steps, epoch.loss, epoch.value)

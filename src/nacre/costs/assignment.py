@@ -15,7 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from nacre.costs.simplex import Basis, find_basis, members
+from nacre.costs.lanes import members
+from nacre.costs.simplex import Basis, find_basis
 from nacre.errors import InputError
 
 # Totals may differ by rounding, in float32 and over large supports, but not by more.

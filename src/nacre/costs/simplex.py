@@ -15,20 +15,27 @@ The batch is the last axis inside this module ("lanes"), where it vectorises bes
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import reduce
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
 
-_T = TypeVar("_T")
-_WORD = 32
+from nacre.costs.lanes import (
+    WORD,
+    compute_once,
+    count_rows,
+    find_first,
+    find_least,
+    has_node,
+    members,
+    pick,
+    pick_row,
+    take,
+)
+
 _NEVER = 2**31 - 1
 # The search is finite by construction; the bound is there for numbers nobody thought of.
 _PIVOTS_PER_NODE = 500
-# Keeps XLA from repeating a computation in each of its uses.
-_barrier = cast(Callable[[_T], _T], jax.lax.optimization_barrier)
 
 
 class Tree(NamedTuple):
@@ -78,62 +85,13 @@ def _grid(dtype: jnp.dtype[Any], nodes: int) -> _Grid:
     return _Grid(jnp.int32, 2**30, 2**31 // (nodes + 4))
 
 
-def _iota(size: int) -> jax.Array:
-    return jnp.arange(size, dtype=jnp.int32)[:, None]
-
-
-def _least(array: jax.Array, axis: int = 0) -> jax.Array:
-    # XLA turns reductions over more than 32 elements into a slow windowed form on processors.
-    cuts = list(range(_WORD, array.shape[axis], _WORD))
-    parts = [part.min(axis) for part in jnp.split(array, cuts, axis)]
-    return _barrier(reduce(jnp.minimum, parts))
-
-
-def _first(mask: jax.Array) -> jax.Array:
-    """Index of the first true entry along axis 0, the last index where there is none."""
-    return _least(jnp.where(mask, _iota(len(mask)), len(mask) - 1))
-
-
-def _take(array: jax.Array, index: jax.Array) -> jax.Array:
-    """`array[index[k, b], ..., b]` for every k and lane b: (k, ..., B) for an index (k, B)."""
-    index = index.reshape(len(index), *(1,) * (array.ndim - 2), -1)
-    return jnp.take_along_axis(array, index, 0, mode="promise_in_bounds")
-
-
-def _pick(array: jax.Array, index: jax.Array) -> jax.Array:
-    """`array[index[b], ..., b]` for every lane b."""
-    return _take(array, index[None])[0]
-
-
-def _pick_row(cost: jax.Array, index: jax.Array) -> jax.Array:
-    return (
-        cost.at[index, :, 0].get(mode="promise_in_bounds").T
-        if cost.shape[-1] == 1
-        else _pick(cost, index)
-    )
-
-
-def _has(sets: jax.Array, node: jax.Array) -> jax.Array:
-    """Is `node` (B,) in each of the `sets` (..., W, B)?"""
-    word = sets[..., 0, :]
-    for k in range(1, sets.shape[-2]):
-        word = jnp.where(node // _WORD == k, sets[..., k, :], word)
-    return (word >> (node % _WORD).astype(jnp.uint32)) & 1 == 1
-
-
-def members(word: jax.Array) -> jax.Array:
-    """Bits (32, ...) of the words (...) of a set of nodes."""
-    shift = jnp.arange(_WORD, dtype=jnp.uint32).reshape((_WORD,) + (1,) * word.ndim)
-    return (word[None] >> shift) & 1 == 1
-
-
 def _on_grid(mass: jax.Array, grid: _Grid) -> jax.Array:
     """Masses (k, B) as integers that sum to exactly `grid.mass`, or all zero."""
     total = mass.sum(0)
     share = mass / jnp.where(total > 0, total, 1)
     units = jnp.round(share * grid.mass).astype(grid.dtype)
     rest = jnp.where(total > 0, grid.mass, 0) - units.sum(0, dtype=grid.dtype)
-    largest = _iota(mass.shape[0]) == jnp.argmax(mass, 0)
+    largest = count_rows(mass.shape[0]) == jnp.argmax(mass, 0)
     return jnp.where(largest, units + rest.astype(grid.dtype), units)
 
 
@@ -153,7 +111,7 @@ def _perturbation(massive: jax.Array, n: int) -> jax.Array:
     m = len(massive) - n
     source, target = massive[:n].astype(jnp.int32) * (m + 1), massive[n:].astype(jnp.int32)
     rest = source.sum(0, dtype=jnp.int32) - target.sum(0, dtype=jnp.int32)
-    balanced = jnp.where(_iota(m) == _first(massive[n:]), target + rest, target)
+    balanced = jnp.where(count_rows(m) == find_first(massive[n:]), target + rest, target)
     return jnp.concatenate([source, balanced])
 
 
@@ -172,7 +130,17 @@ def _preference(cost: jax.Array) -> jax.Array:
     by_target = level.sum(0, keepdims=True, dtype=jnp.int32) // n
     by_source = level.sum(1, keepdims=True, dtype=jnp.int32) // m
     score = level - by_target - by_source
-    return (score - score.min((0, 1))) * (n * m) + (_iota(n) * m + _iota(m).T)[:, :, None]
+    return (score - score.min((0, 1))) * (n * m) + (count_rows(n) * m + count_rows(m).T)[:, :, None]
+
+
+def _sets_of_one(size: int) -> jax.Array:
+    """The set (N, W) of each node that holds that node only."""
+    words, nodes = -(-size // WORD), count_rows(size)
+    return jnp.where(
+        jnp.arange(words)[None] == nodes // WORD,
+        jnp.uint32(1) << (nodes % WORD).astype(jnp.uint32),
+        jnp.uint32(0),
+    )
 
 
 def _greedy_tree(mass: jax.Array, cost: jax.Array, n: int) -> Tree:
@@ -183,28 +151,23 @@ def _greedy_tree(mass: jax.Array, cost: jax.Array, n: int) -> Tree:
     """
     m = cost.shape[1]
     size, lanes = mass.shape
-    words = -(-size // _WORD)
-    nodes = _iota(size)
+    nodes = count_rows(size)
     massive = mass > 0
     preference = _preference(cost)
-    alone = jnp.where(
-        jnp.arange(words)[None] == nodes // _WORD,
-        jnp.uint32(1) << (nodes % _WORD).astype(jnp.uint32),
-        jnp.uint32(0),
-    )
+    alone = _sets_of_one(size)
 
     def step(state: tuple[Tree, jax.Array]) -> tuple[Tree, jax.Array]:
         tree, left = state
         offers = jnp.where(left[:n, None] & left[None, n:], preference, _NEVER)
-        best = jnp.concatenate([_least(offers, 1), _least(offers, 0)])
+        best = jnp.concatenate([find_least(offers, 1), find_least(offers, 0)])
         cell = best % (n * m)
         partner = jnp.where(nodes < n, n + cell % m, cell // m)
-        flow, tie, returned, below = _barrier(
+        flow, tie, returned, below = compute_once(
             (
-                _take(tree.flow, partner),
-                _take(tree.tie, partner),
-                _take(best, partner),
-                _take(tree.below, partner),
+                take(tree.flow, partner),
+                take(tree.tie, partner),
+                take(best, partner),
+                take(tree.below, partner),
             )
         )
         mutual = (best == returned) & (best < _NEVER)
@@ -223,7 +186,7 @@ def _greedy_tree(mass: jax.Array, cost: jax.Array, n: int) -> Tree:
     start = Tree(
         flow=mass,
         tie=_perturbation(massive, n),
-        below=jnp.broadcast_to(alone[:, :, None], (size, words, lanes)),
+        below=jnp.broadcast_to(alone[:, :, None], (*alone.shape, lanes)),
         upward=jnp.broadcast_to(nodes < n, mass.shape),
         cell=jnp.zeros(mass.shape, jnp.int32),
     )
@@ -245,7 +208,7 @@ def _potentials(tree: Tree, cost: jax.Array) -> jax.Array:
     n, m, _ = cost.shape
     size, lanes = tree.cell.shape
     flat = jnp.broadcast_to(cost, (n, m, lanes)).reshape(n * m, lanes)
-    on_arc = _take(flat, tree.cell)
+    on_arc = take(flat, tree.cell)
     signed = jnp.where(tree.upward, on_arc, -on_arc)
 
     def add(k: jax.Array, total: jax.Array) -> jax.Array:
@@ -262,32 +225,32 @@ def _pivot(search: _Search, cost: jax.Array, total: int) -> _Search:
     tree, y = search.tree, search.potential
     size, lanes = y.shape
 
-    by_source = _least(cost - y[:n, None] + y[None, n:], 1)
-    best = _least(by_source)
-    i = _first(by_source == best)
-    j = _first(_pick_row(cost, i) - _pick(y, i) + y[n:] == best)
+    by_source = find_least(cost - y[:n, None] + y[None, n:], 1)
+    best = find_least(by_source)
+    i = find_first(by_source == best)
+    j = find_first(pick_row(cost, i) - pick(y, i) + y[n:] == best)
     done = ~(best < 0)
 
     # The cycle: +1 where the arc loses the mass that the new cell takes over, -1 where it gains.
-    under_i, under_j = _has(tree.below, i), _has(tree.below, n + j)
+    under_i, under_j = has_node(tree.below, i), has_node(tree.below, n + j)
     on_cycle = (under_i ^ under_j) & ~done
     sign = jnp.where(tree.upward == under_i, 1, -1)
-    loses = _barrier(jnp.where(on_cycle, sign, 0).astype(jnp.int8))
-    flow = _least(jnp.where(loses == 1, tree.flow, total))
+    loses = compute_once(jnp.where(on_cycle, sign, 0).astype(jnp.int8))
+    flow = find_least(jnp.where(loses == 1, tree.flow, total))
     lightest = (loses == 1) & (tree.flow == flow)
-    tie = _least(jnp.where(lightest, tree.tie, _NEVER))
-    slot = _first(lightest & (tree.tie == tie))
-    cut = _pick(tree.below, slot)
-    slot, cut, change, flow, tie = _barrier(
+    tie = find_least(jnp.where(lightest, tree.tie, _NEVER))
+    slot = find_first(lightest & (tree.tie == tie))
+    cut = pick(tree.below, slot)
+    slot, cut, change, flow, tie = compute_once(
         (
             jnp.where(done, -1, slot),
             cut,
-            jnp.where(done, 0, jnp.where(_has(cut, i), best, -best)),
+            jnp.where(done, 0, jnp.where(has_node(cut, i), best, -best)),
             jnp.where(done, 0, flow),
             jnp.where(done, 0, tie),
         )
     )
-    leaving = _iota(size) == slot
+    leaving = count_rows(size) == slot
     rerouted = (loses != 0) & ~leaving
     turned = rerouted & jnp.all(tree.below & ~cut == 0, 1)
     cut_nodes = members(cut).swapaxes(0, 1).reshape(-1, lanes)[:size]
@@ -322,7 +285,7 @@ def find_basis(source: jax.Array, target: jax.Array, ground: jax.Array) -> Basis
     tree = _greedy_tree(mass, cost, n)
     # So far away that a node without mass never enters, and still exact on the grid.
     far = (size // 2 + 1) * grid.cost
-    outside = jnp.where(_iota(size) < n, -far, far).astype(grid.dtype)
+    outside = jnp.where(count_rows(size) < n, -far, far).astype(grid.dtype)
     potential = jnp.where(massive, _potentials(tree, cost), outside)
     search = jax.lax.while_loop(
         lambda search: ~jnp.all(search.done) & (search.pivots < _PIVOTS_PER_NODE * size),
@@ -347,6 +310,6 @@ def _cheapest_cell(y: jax.Array, massive: jax.Array, cost: jax.Array) -> jax.Arr
     # sources may attach to any target.
     to_source = jnp.broadcast_to(cost - y[:n, None], (n, m, y.shape[1]))
     y_target = jnp.where(massive[n:], y[n:], -to_source.min(0))
-    source = _iota(n) * m + jnp.argmin(cost + y_target[None], 1)
-    target = jnp.argmin(to_source, 0) * m + _iota(m)
+    source = count_rows(n) * m + jnp.argmin(cost + y_target[None], 1)
+    target = jnp.argmin(to_source, 0) * m + count_rows(m)
     return jnp.concatenate([source, target]).astype(jnp.int32)

@@ -5,9 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from scipy import special
+import numpy as np
+from numpy.typing import NDArray
+from scipy import optimize, special
 
 from nacre.estimators.base import Estimate
+
+Floats = NDArray[np.float64]
+
+LEAST_ERROR = 1e-9
+LARGEST_ERROR = 0.5
 
 
 def find_quantile(level: float, degrees: float = math.inf) -> float:
@@ -67,3 +74,39 @@ def find_centre(estimates: Sequence[Estimate]) -> float:
     if not usable or not math.isfinite(total) or total <= 0:
         return math.nan
     return math.fsum(w * one.gain for w, one in zip(weights, usable, strict=True)) / total
+
+
+def find_error(
+    estimates: Sequence[Estimate], cost: float, cost_error: float, share: float = 1.0
+) -> float:
+    """The error probability e at which a bound of the net gain, at level 1 - share·e, is zero.
+
+    Positive where it is the lower bound that reaches zero, negative where it is the upper one. One
+    half where neither does: then the penalty alone spans zero, or nobody knows anything.
+    """
+    usable = list_informative(estimates)
+    if not usable:
+        return 0.5
+    rows = [(one.gain - cost, one.standard_error, one.overlap_penalty) for one in usable]
+    centres, errors, penalties = np.array(rows).T
+    degrees = np.array([one.degrees for one in usable])
+    normal = np.isinf(degrees)
+
+    def reach(error: float) -> Floats:
+        level = 1.0 - share * error
+        place = special.ndtri(level)
+        students = special.stdtrit(np.where(normal, 1.0, degrees), level)
+        return np.asarray(np.where(normal, place, students) * errors + place * cost_error)
+
+    def low(error: float) -> float:
+        return float(np.min(centres - penalties - reach(error)))
+
+    def high(error: float) -> float:
+        return float(np.max(centres + penalties + reach(error)))
+
+    for bound, sign in ((low, 1.0), (high, -1.0)):
+        if sign * bound(LARGEST_ERROR) > 0:
+            if sign * bound(LEAST_ERROR) > 0:
+                return sign * LEAST_ERROR
+            return sign * float(optimize.brentq(bound, LEAST_ERROR, LARGEST_ERROR))
+    return 0.5

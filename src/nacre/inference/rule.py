@@ -15,11 +15,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from scipy import optimize
-
 from nacre.inference.evidence import Circumstances, Evidence, Verdict
 from nacre.inference.explanation import explain
-from nacre.inference.intervals import list_informative
+from nacre.inference.intervals import find_error
 
 
 @dataclass(frozen=True)
@@ -107,26 +105,11 @@ def find_probability(evidence: Evidence, confidence: float, level: float) -> flo
     Continuous, and above the confidence asked for exactly where the lower bound is above zero. One
     half where the penalty alone spans zero: then the log says nothing about the sign.
     """
+    price = evidence.price
+    # A bound at level 1 - e·share belongs to a decision with confidence 1 - e.
     share = (1.0 - level) / (1.0 - confidence)
-
-    def low_at(error: float) -> float:
-        return evidence.bounds(1.0 - share * error)[0]
-
-    def high_at(error: float) -> float:
-        return evidence.bounds(1.0 - share * error)[1]
-
-    least, most = 1e-9, 0.5
-    if not list_informative(evidence.estimates):
-        return 0.5
-    if low_at(most) > 0:
-        if low_at(least) > 0:
-            return 1.0 - least
-        return 1.0 - float(optimize.brentq(low_at, least, most))
-    if high_at(most) < 0:
-        if high_at(least) < 0:
-            return least
-        return float(optimize.brentq(high_at, least, most))
-    return 0.5
+    error = find_error(evidence.estimates, price.total, price.error, share)
+    return 1.0 - error if error > 0 else -error
 
 
 def _order(number: float) -> float:

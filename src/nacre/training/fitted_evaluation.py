@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import equinox as eqx
@@ -30,6 +30,7 @@ from nacre.training.preparation import draw_resampling as draw_resampling
 from nacre.training.preparation import init_critics as init_critics
 from nacre.training.preparation import largest_believable as largest_believable
 from nacre.training.preparation import prefit as prefit
+from nacre.training.progress import ProgressEvent
 from nacre.training.sources import open_source
 
 
@@ -42,6 +43,10 @@ class EpochReport:
     loss: float
     value: float
     steps: int
+
+    def at(self, stage: str) -> ProgressEvent:
+        """The same as an event of some stage of a run."""
+        return ProgressEvent(stage, self.epoch, self.epochs, self.steps, self.loss, self.value)
 
 
 @dataclass(frozen=True)
@@ -124,51 +129,64 @@ def evaluate_policy(
     if prepared is None:
         prepared = prepare_evaluation(log, policy.signature, config, discount=discount, seed=seed)
     _, _, epoch_key, read_key = jax.random.split(jax.random.key(seed), 4)
-    start = as_rows(start, policy.signature)
-    source, largest = prepared.source, prepared.largest
-    fresh, state = prepared.fresh, prepared.fitted
-
-    def read(state: CriticState) -> Reading:
-        critics = state.target if config.averaged else state.online
-        combined, each = read_values(config, critics, policy, start, read_key)
-        return Reading(critics, float(combined), np.asarray(each))
-
+    reader = _Reader(config, policy, as_rows(start, policy.signature), read_key)
+    source, largest, state = prepared.source, prepared.largest, prepared.fitted
     asked: Policy | None = policy
     if config.asked_once:
         source, asked = source.ask_next(policy)
-    last, broken = read(state), ""
+    last, broken = reader.read(state), ""
     if config.prefit_steps and not last.is_believable(largest):
-        last, broken = read(fresh), "diverged in the fit to the log's returns; kept fresh critics"
-    curve, member_curves, losses = [], [], []
+        last = reader.read(prepared.fresh)
+        broken = "diverged in the fit to the log's returns; kept fresh critics"
+    course = _Course()
     limits = prepared.limits if config.clip_targets else None
     program = EvaluationEpoch.of(config.critics, asked, discount, largest, limits)
     with source.open_stream(program.draw, config.steps_per_epoch) as stream:
         for epoch in range(0 if broken else config.epochs):
             keys = epoch_keys(epoch_key, epoch, config.epochs)
             state, info, steps, ok = run_epoch(program, stream, state, *keys)
-            reading = read(state)
+            reading = reader.read(state)
             if not (bool(ok) and reading.is_believable(largest)):
                 broken = f"diverged in epoch {epoch} at step {int(steps)}; kept the epoch before"
                 break
             last = reading
-            curve.append(last.value)
-            member_curves.append(last.per_critic)
-            losses.append(float(info.loss))
+            course.add(reading, float(info.loss))
             if on_epoch is not None:
-                on_epoch(EpochReport(epoch, config.epochs, losses[-1], curve[-1], int(steps)))
-            if until is not None and until(np.asarray(member_curves)):
+                loss, value = course.losses[-1], reading.value
+                on_epoch(EpochReport(epoch, config.epochs, loss, value, int(steps)))
+            if until is not None and until(np.asarray(course.member_curves)):
                 break
-    return Evaluation(
-        last.value,
-        last.per_critic,
-        np.asarray(curve),
-        np.asarray(member_curves).reshape(len(curve), config.critics.n_critics),
-        np.asarray(losses),
-        not broken and has_settled(np.asarray(curve), config.settled_tolerance),
-        not broken,
-        broken or "all epochs done",
-        last.critics,
-    )
+    return course.close(config, last, broken)
+
+
+@dataclass
+class _Course:
+    """What was read after each epoch so far."""
+
+    curve: list[float] = field(default_factory=list)
+    member_curves: list[np.ndarray] = field(default_factory=list)
+    losses: list[float] = field(default_factory=list)
+
+    def add(self, reading: Reading, loss: float) -> None:
+        """One more epoch."""
+        self.curve.append(reading.value)
+        self.member_curves.append(reading.per_critic)
+        self.losses.append(loss)
+
+    def close(self, config: EvaluationConfig, last: Reading, broken: str) -> Evaluation:
+        """The evaluation that ends with this reading, and how it broke down if it did."""
+        curve = np.asarray(self.curve)
+        return Evaluation(
+            last.value,
+            last.per_critic,
+            curve,
+            np.asarray(self.member_curves).reshape(len(curve), config.critics.n_critics),
+            np.asarray(self.losses),
+            not broken and has_settled(curve, config.settled_tolerance),
+            not broken,
+            broken or "all epochs done",
+            last.critics,
+        )
 
 
 class Reading(NamedTuple):
@@ -183,6 +201,22 @@ class Reading(NamedTuple):
         leaves = jax.tree.leaves(eqx.filter(self.critics, eqx.is_inexact_array))
         finite = all(np.all(np.isfinite(np.asarray(leaf))) for leaf in leaves)
         return bool(finite and np.all(np.abs(self.per_critic) <= largest))
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """Whom critics are asked about, where, and by which noise."""
+
+    config: EvaluationConfig
+    policy: Policy
+    start: Array
+    key: PRNGKeyArray
+
+    def read(self, state: CriticState) -> Reading:
+        """What the critics say by now."""
+        critics = state.target if self.config.averaged else state.online
+        combined, each = read_values(self.config, critics, self.policy, self.start, self.key)
+        return Reading(critics, float(combined), np.asarray(each))
 
 
 def check_spaces(log: Log, signature: Signature) -> None:

@@ -112,15 +112,14 @@ def train_online(
     config = config or OnlineConfig()
     _check(world, config)
     report = reporter or NoProgress()
-    path = None if checkpoint is None else Path(checkpoint)
     first, later = (_count_steps(world, config, index) for index in (0, 1))
     n_rows = (first + config.epochs * later) * world.side_by_side
     replay = Replay(world.signature, n_rows)
     state = init_soft(config, jax.random.key(seed), world.signature)
-    identity = _identify(world, config, seed)
-    history: list[OnlineEpoch] = []
-    if path is not None and path.exists():
-        state, history = _restore(path, state, replay, identity)
+    path = None if checkpoint is None else Path(checkpoint)
+    journal = _Journal(path, _identify(world, config, seed), replay)
+    state = journal.resume(state)
+    history = journal.history
     healthy = complete = True
     reason = _reason(history, config)
     simulators = [world.make() for _ in range(world.side_by_side if reason is None else 0)]
@@ -128,30 +127,16 @@ def train_online(
         while reason is None:
             began = time.perf_counter()
             epoch = _Epoch(world, config, simulators, replay, seed, len(history))
-            after, ok = epoch.run(state)
-            if not ok:
-                healthy = False
+            after, healthy = epoch.run(state)
+            if not healthy:
                 reason = (
                     f"diverged in epoch {len(history)} of {config.epochs}; kept the policy before "
                     "it: lower the learning rates"
                 )
                 break
             state = after
-            history.append(epoch.record(time.perf_counter() - began))
-            if path is not None:
-                records = [dataclasses.asdict(record) for record in history]
-                write_checkpoint(path, cast(Any, (state, replay.columns)), identity, records)
-            latest = history[-1]
-            report(
-                ProgressEvent(
-                    "training",
-                    latest.epoch,
-                    config.epochs + 1,
-                    latest.updates,
-                    latest.critic_loss,
-                    latest.value,
-                )
-            )
+            journal.add(epoch.record(time.perf_counter() - began), state)
+            report(_describe_epoch(history[-1], config))
             reason = _reason(history, config)
     except KeyboardInterrupt:
         complete, reason = False, f"interrupted after {len(history)} epochs"
@@ -161,6 +146,11 @@ def train_online(
     return OnlineResult(
         world.name, config, seed, state.policy, tuple(history), reason or "", healthy, complete
     )
+
+
+def _describe_epoch(record: OnlineEpoch, config: OnlineConfig) -> ProgressEvent:
+    numbers = record.updates, record.critic_loss, record.value
+    return ProgressEvent("training", record.epoch, config.epochs + 1, *numbers)
 
 
 def write_trained(
@@ -328,12 +318,28 @@ def _identify(world: World, config: OnlineConfig, seed: int) -> str:
     return hashlib.sha256(described.encode()).hexdigest()
 
 
-def _restore(
-    path: Path, state: SoftState, replay: Replay, identity: str
-) -> tuple[SoftState, list[OnlineEpoch]]:
-    like = cast(Any, (state, replay.columns))
-    restored, records = read_checkpoint(path, like, identity)
-    state, columns = cast(Any, restored)
-    history = [OnlineEpoch(**record) for record in records]
-    replay.restore(columns, sum(record.steps for record in history))
-    return state, history
+class _Journal:
+    """The epochs so far, and their copy on disk, with the state and the replay, if kept."""
+
+    def __init__(self, path: Path | None, identity: str, replay: Replay) -> None:
+        self.history: list[OnlineEpoch] = []
+        self._path, self._identity, self._replay = path, identity, replay
+
+    def resume(self, state: SoftState) -> SoftState:
+        """The state that the file holds, and its epochs and rows; else the one given."""
+        if self._path is None or not self._path.exists():
+            return state
+        like = cast(Any, (state, self._replay.columns))
+        restored, records = read_checkpoint(self._path, like, self._identity)
+        state, columns = cast(Any, restored)
+        self.history += [OnlineEpoch(**record) for record in records]
+        self._replay.restore(columns, sum(record.steps for record in self.history))
+        return state
+
+    def add(self, record: OnlineEpoch, state: SoftState) -> None:
+        """One more epoch and the state after it."""
+        self.history.append(record)
+        if self._path is not None:
+            records = [dataclasses.asdict(one) for one in self.history]
+            kept = cast(Any, (state, self._replay.columns))
+            write_checkpoint(self._path, kept, self._identity, records)
