@@ -7,18 +7,15 @@ FOLDER is what `nacre advise --out` wrote; if it is not given, a small random wo
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import tempfile
 from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
-from nacre.advice.config import AdviceConfig, suggest_config
+from nacre.advice.config import suggest_config
 from nacre.advice.pipeline import advise
 from nacre.advice.result import Advice
 from nacre.costs import FiniteStates, TransportCost, groups
-from nacre.learners.net_actor_critic.learner import NetActorCritic
-from nacre.logs import Log
 from nacre.policies import TabularPolicy
 from nacre.simulators import random_policy, random_world
 
@@ -46,21 +43,9 @@ def decide() -> Advice:
     old = 0.8 * random_policy(SEED, world) + 0.2 / 4
     log = world.sample_log(old, 20_000, seed=SEED, horizon=100)
     cost = TransportCost(20.0, 2.0, groups.halves(), state_measure=FiniteStates())
-    config = choose_config(log)
+    config = suggest_config(log, DISCOUNT)
     policy = TabularPolicy.from_probabilities(old)
     return advise(log, policy, cost, config=config, seed=SEED)
-
-
-def choose_config(log: Log) -> AdviceConfig:
-    """What fits the log, without a cost that rises: this world does not need it."""
-    config = suggest_config(log, DISCOUNT)
-    learners = [
-        dataclasses.replace(one, settings=dataclasses.replace(one.settings, ramp_epochs=0))
-        if isinstance(one, NetActorCritic)
-        else one
-        for one in config.learners
-    ]
-    return dataclasses.replace(config, learners=tuple(learners))
 
 
 def draw(page_file: Path, folder: Path) -> None:

@@ -30,12 +30,12 @@ from nacre.training.backup import Form
 from nacre.training.fitted_evaluation import read_values
 from tests.support.learners import make_finite, make_learner, singletons
 
-CHEAP, DEAR = 0.1, 50.0
+LOW, HIGH = 0.1, 50.0
 SEED = 2
 CONFIG = make_learner()
 
 
-def run(weight: float = CHEAP, config: LearnerConfig = CONFIG, **options: Any) -> Outcome:
+def run(weight: float = LOW, config: LearnerConfig = CONFIG, **options: Any) -> Outcome:
     finite = make_finite(5)
     given: dict[str, Any] = {"start": np.arange(4), "seed": SEED} | options
     return net_actor_critic(finite.log, finite.policy, singletons(weight), config=config, **given)
@@ -52,12 +52,12 @@ def same_bits(mine: Any, theirs: Any) -> bool:
 
 
 def test_a_cheap_switch_that_pays_is_made() -> None:
-    finite, found = make_finite(5), outcome("apart", CHEAP)
+    finite, found = make_finite(5), outcome("apart", LOW)
     assert found.choice == "switch"
     assert found.policy is found.new_policy
     assert found.complete
     assert found.net_value == found.new_value - found.cost.total
-    assert found.cost.total == pytest.approx(CHEAP * found.cost.learning_mass, rel=1e-4)
+    assert found.cost.total == pytest.approx(LOW * found.cost.learning_mass, rel=1e-4)
     # True values by linear solves; estimates from 2000 rows are within a tenth of the range.
     low, high = exact.value_range(finite.world)
     old = float(exact.start_value(finite.world, finite.table))
@@ -69,14 +69,14 @@ def test_a_cheap_switch_that_pays_is_made() -> None:
 
 
 def test_at_a_prohibitive_price_the_old_policy_is_returned() -> None:
-    found = outcome("apart", DEAR)
+    found = outcome("apart", HIGH)
     assert found.choice == "keep"
     assert found.policy is make_finite(5).policy
     assert found.cost.learning_mass < 0.05
     assert found.net_value <= found.old_value
 
 
-@pytest.mark.parametrize(("weight", "choice"), [(CHEAP, "switch"), (DEAR, "keep")])
+@pytest.mark.parametrize(("weight", "choice"), [(LOW, "switch"), (HIGH, "keep")])
 def test_the_net_form_decides_alike(weight: float, choice: str) -> None:
     net, apart = outcome("net", weight), outcome("apart", weight)
     assert net.choice == apart.choice == choice
@@ -100,7 +100,7 @@ def test_without_reevaluation_the_training_critics_judge(form: Form) -> None:
     heard: list[ProgressEvent] = []
     config = dataclasses.replace(CONFIG, form=form, reevaluate=False)
     found = run(config=config, reporter=heard.append)
-    fresh = outcome(form, CHEAP)
+    fresh = outcome(form, LOW)
     assert found.new_evaluation is None
     assert fresh.new_evaluation is not None
     assert {event.stage for event in heard} == {"evaluating the old policy", "learning"}
@@ -126,7 +126,7 @@ def test_every_stage_is_reported_and_the_same_seed_gives_the_same_outcome() -> N
     stages = list(dict.fromkeys(event.stage for event in heard))
     assert stages == ["evaluating the old policy", "learning", "evaluating the new policy"]
     assert len(heard) == 5 + 4 + 5
-    first = outcome("apart", CHEAP)
+    first = outcome("apart", LOW)
     assert same_bits(found.learned.state, first.learned.state)
     assert (found.old_value, found.new_value) == (first.old_value, first.new_value)
     other = run(seed=SEED + 1)
@@ -148,13 +148,13 @@ def test_costs_share_the_old_policy_s_evaluation(warm: bool) -> None:
     assert (given.old_value, given.new_value) == (apart.old_value, apart.new_value)
     assert "evaluating the old policy" not in {event.stage for event in heard}
     # Another price is another outcome of the same old value.
-    dear = run(DEAR, config, old_evaluation=shared)
-    assert dear.old_value == given.old_value
-    assert dear.cost.learning_mass < given.cost.learning_mass
+    high = run(HIGH, config, old_evaluation=shared)
+    assert high.old_value == given.old_value
+    assert high.cost.learning_mass < given.cost.learning_mass
 
 
 def test_the_outcome_as_a_record() -> None:
-    found = outcome("apart", CHEAP)
+    found = outcome("apart", LOW)
     record = json.loads(json.dumps(found.as_json(), allow_nan=False))
     assert record["choice"] == "switch"
     assert record["net_value"] == found.net_value
@@ -188,7 +188,7 @@ def test_ctrl_c_while_learning_keeps_what_there_is_and_the_old_policy(tmp_path: 
     assert found.new_evaluation is None
     assert np.isfinite(found.new_value)
 
-    resumed, whole = run(checkpoint=path), outcome("apart", CHEAP)
+    resumed, whole = run(checkpoint=path), outcome("apart", LOW)
     assert resumed.choice == "switch"
     assert same_bits(resumed.learned.state, whole.learned.state)
     assert resumed.net_value == whole.net_value
@@ -200,7 +200,7 @@ def test_ctrl_c_while_evaluating_keeps_the_learned_policy_but_does_not_switch() 
     assert not found.complete
     assert found.learned.complete
     assert found.new_evaluation is None
-    assert same_bits(found.new_policy, outcome("apart", CHEAP).new_policy)
+    assert same_bits(found.new_policy, outcome("apart", LOW).new_policy)
     with pytest.raises(KeyboardInterrupt):  # nothing there yet that could be kept
         run(reporter=interrupt_at("evaluating the old policy", 1))
 

@@ -364,8 +364,8 @@ def test_at_most_three_finalists_the_best_of_the_learning_part() -> None:
     assert advice.candidate.name == "share 1.0"
     assert advice.record.interval_level == pytest.approx(1 - 0.05 / 3)
     # At a cost that takes more than a change gains, the smallest changes are the best.
-    dear = ask_about_rooms(HIGH_PRICE, config=GIVEN_ALONE, candidates=given)
-    assert [one.name for one in dear.finalists] == ["share 0.2", "share 0.0", "share 0.6"]
+    high = ask_about_rooms(HIGH_PRICE, config=GIVEN_ALONE, candidates=given)
+    assert [one.name for one in high.finalists] == ["share 0.2", "share 0.0", "share 0.6"]
 
 
 def test_finalists_are_chosen_without_the_test_part(monkeypatch: pytest.MonkeyPatch) -> None:

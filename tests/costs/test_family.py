@@ -234,12 +234,12 @@ def test_equal_costs_are_compiled_once(priced: CostBreakdown) -> None:
     assert traces > 0
     # Neither an equal cost, nor another policy, price, link or measure of as many states.
     make(5.0).evaluate(OLD, make_policy(3), STATES)
-    dearer = make(6.0).evaluate(OLD, NEW, STATES)
+    higher = make(6.0).evaluate(OLD, NEW, STATES)
     make(5.0, "positive").evaluate(OLD, NEW, STATES)
     given = dataclasses.replace(make(5.0), state_measure=WeightedStates(STATES))
     assert given.evaluate(OLD, NEW).total == pytest.approx(first.total, rel=1e-12)
     assert CountedImportance.traces == traces
-    assert dearer.total - first.total == pytest.approx(first.learning_mass, rel=1e-4)
+    assert higher.total - first.total == pytest.approx(first.learning_mass, rel=1e-4)
 
     @eqx.filter_jit
     def price(cost: SwitchingCost, policy: Policy) -> jax.Array:

@@ -132,7 +132,7 @@ def test_wrong_policies_are_refused(policy: NDArray[np.float64], problem: str) -
         make_world().check_policy(policy)
 
 
-def test_a_single_precision_policy_is_brought_to_sum_to_one() -> None:
+def test_a_single_precision_policy_is_made_to_sum_to_one() -> None:
     policy = np.full((2, 3), 1 / 3, dtype=np.float32)
     np.testing.assert_allclose(make_world().check_policy(policy).sum(axis=-1), 1.0, atol=1e-15)
 
