@@ -166,7 +166,7 @@ def train(path: Path, kind: str, steps: int, epochs: int) -> dict[str, Any]:
 
     start = log.starts[:16]
     cost = TransportCost(1.0, 0.1, groups.sign(0))
-    learned = learn(log, policy, cost, start, config, old_value=0.0, seed=1, reporter=on_event)
+    learned = learn(log, policy, cost, start, config, old_value=0.0, seed=1, progress=on_event)
     evaluation = evaluate_policy(
         learned.policy, log, start, judges, discount=0.99, seed=1, on_epoch=on_epoch
     )

@@ -99,7 +99,7 @@ def test_a_policy_that_did_not_change_has_the_same_value_and_is_kept() -> None:
 def test_without_reevaluation_the_training_critics_judge(form: Form) -> None:
     heard: list[ProgressEvent] = []
     config = dataclasses.replace(CONFIG, form=form, reevaluate=False)
-    found = run(config=config, reporter=heard.append)
+    found = run(config=config, progress=heard.append)
     fresh = outcome(form, LOW)
     assert found.new_evaluation is None
     assert fresh.new_evaluation is not None
@@ -122,7 +122,7 @@ def test_without_reevaluation_the_training_critics_judge(form: Form) -> None:
 
 def test_every_stage_is_reported_and_the_same_seed_gives_the_same_outcome() -> None:
     heard: list[ProgressEvent] = []
-    found = run(reporter=heard.append)
+    found = run(progress=heard.append)
     stages = list(dict.fromkeys(event.stage for event in heard))
     assert stages == ["evaluating the old policy", "learning", "evaluating the new policy"]
     assert len(heard) == 5 + 4 + 5
@@ -140,7 +140,7 @@ def test_costs_share_the_old_policy_s_evaluation(warm: bool) -> None:
     finite, heard = make_finite(5), list[ProgressEvent]()
     shared = evaluate_old(finite.log, finite.policy, np.arange(4), config, seed=SEED)
     apart = run(config=config)
-    given = run(config=config, old_evaluation=shared, reporter=heard.append)
+    given = run(config=config, old_evaluation=shared, progress=heard.append)
     assert same_bits(shared.critics, apart.old_evaluation.critics)
     np.testing.assert_array_equal(shared.member_curves, apart.old_evaluation.member_curves)
     assert same_bits(given.learned.state, apart.learned.state)
@@ -178,7 +178,7 @@ def interrupt_at(stage: str, epoch: int) -> Callable[[ProgressEvent], None]:
 
 def test_ctrl_c_while_learning_keeps_what_there_is_and_the_old_policy(tmp_path: Path) -> None:
     path = tmp_path / "run.safetensors"
-    found = run(reporter=interrupt_at("learning", 1), checkpoint=path)
+    found = run(progress=interrupt_at("learning", 1), checkpoint=path)
     assert found.choice == "keep"
     assert found.policy is make_finite(5).policy
     assert not found.complete
@@ -195,14 +195,14 @@ def test_ctrl_c_while_learning_keeps_what_there_is_and_the_old_policy(tmp_path: 
 
 
 def test_ctrl_c_while_evaluating_keeps_the_learned_policy_but_does_not_switch() -> None:
-    found = run(reporter=interrupt_at("evaluating the new policy", 1))
+    found = run(progress=interrupt_at("evaluating the new policy", 1))
     assert found.choice == "keep"
     assert not found.complete
     assert found.learned.complete
     assert found.new_evaluation is None
     assert same_bits(found.new_policy, outcome("apart", LOW).new_policy)
     with pytest.raises(KeyboardInterrupt):  # nothing there yet that could be kept
-        run(reporter=interrupt_at("evaluating the old policy", 1))
+        run(progress=interrupt_at("evaluating the old policy", 1))
 
 
 def change_results(monkeypatch: pytest.MonkeyPatch, name: str, **changed: Any) -> None:

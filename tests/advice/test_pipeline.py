@@ -451,7 +451,7 @@ def test_any_number_of_threads_gives_the_same_numbers(monkeypatch: pytest.Monkey
 
 def test_progress_rises_to_one() -> None:
     heard: list[ProgressEvent] = []
-    ask_about_rooms(reporter=heard.append)
+    ask_about_rooms(progress=heard.append)
     shares = [tick.share for tick in heard]
     assert None not in shares
     assert shares == sorted(shares)  # type: ignore[type-var]
@@ -470,7 +470,7 @@ def test_an_interruption_ends_it() -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        ask_about_rooms(config=dataclasses.replace(CONFIG, learners=()), reporter=stop)
+        ask_about_rooms(config=dataclasses.replace(CONFIG, learners=()), progress=stop)
     assert len(heard) == 1
 
 
@@ -483,7 +483,7 @@ def test_a_failure_in_one_task_ends_the_others() -> None:
             raise RuntimeError("the disk is full")
 
     with pytest.raises(RuntimeError, match="the disk is full"):
-        ask_about_rooms(reporter=fail)
+        ask_about_rooms(progress=fail)
     assert "tabular: best" not in heard
 
 
@@ -495,7 +495,7 @@ def test_candidates_that_do_not_fit_are_refused_before_anything_is_learned() -> 
     four = make_candidate("four", np.full((2, 4), 0.25))
     heard: list[ProgressEvent] = []
     with pytest.raises(InputError) as caught:
-        ask_about_rooms(candidates=[three, four], uncertainty=2.0, reporter=heard.append)
+        ask_about_rooms(candidates=[three, four], uncertainty=2.0, progress=heard.append)
     assert [problem.split(":")[0] for problem in caught.value.problems] == [
         "uncertainty = 2.0",
         "candidate three",
@@ -513,7 +513,7 @@ def test_too_few_episodes_are_refused() -> None:
 def test_a_start_that_is_no_state_is_refused_at_once(start: Any) -> None:
     heard: list[ProgressEvent] = []
     with pytest.raises(InputError, match="start"):
-        ask_about_rooms(start=start, reporter=heard.append)
+        ask_about_rooms(start=start, progress=heard.append)
     assert not heard
 
 

@@ -84,7 +84,7 @@ def net_actor_critic(
     *,
     seed: int = 0,
     old_evaluation: Evaluation | None = None,
-    reporter: Progress | None = None,
+    progress: Progress | None = None,
     checkpoint: str | Path | None = None,
 ) -> Outcome:
     """Algorithm 1 with the decision w.
@@ -100,15 +100,15 @@ def net_actor_critic(
         seed: Everything random follows from it.
         old_evaluation: What `evaluate_old` returned for the same log, policy, start, configuration
             and seed; evaluated here if not given.
-        reporter: Hears of every epoch of every stage.
+        progress: Hears of every epoch of every stage.
         checkpoint: Where learning is kept from epoch to epoch, to go on after an interruption.
     """
     config = config or default()
     check_fit(log, old_policy, cost)
     start = as_rows(log.starts if start is None else start, old_policy.signature)
-    report = reporter or NoProgress()
+    report = progress or NoProgress()
     if old_evaluation is None:
-        old_evaluation = evaluate_old(log, old_policy, start, config, seed=seed, reporter=report)
+        old_evaluation = evaluate_old(log, old_policy, start, config, seed=seed, progress=report)
     _, learning_seed, cost_seed = _seeds(seed)
     learned = learn(
         log,
@@ -119,7 +119,7 @@ def net_actor_critic(
         old_value=old_evaluation.value,
         critics=old_evaluation.critics,
         seed=learning_seed,
-        reporter=report,
+        progress=report,
         checkpoint=checkpoint,
     )
     price = with_evaluation_states(cost, config).evaluate(
@@ -193,12 +193,12 @@ def evaluate_old(
     config: LearnerConfig,
     *,
     seed: int = 0,
-    reporter: Progress | None = None,
+    progress: Progress | None = None,
 ) -> Evaluation:
     """Algorithm 2 for the old policy: the same for every cost, so that costs can share it."""
     rows = as_rows(start, old_policy.signature)
     stage = "evaluating the old policy"
-    return _evaluate(old_policy, log, rows, config, seed, reporter or NoProgress(), stage)
+    return _evaluate(old_policy, log, rows, config, seed, progress or NoProgress(), stage)
 
 
 def _evaluate(

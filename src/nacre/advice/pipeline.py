@@ -38,7 +38,7 @@ def advise(
     config: AdviceConfig | None = None,
     uncertainty: float | None = None,
     seed: int = 0,
-    reporter: Progress | None = None,
+    progress: Progress | None = None,
 ) -> Advice:
     """Should we replace the old policy, by what, and how sure is that?
 
@@ -55,7 +55,7 @@ def advise(
         uncertainty: Share of the old policy's probability that may lie on the wrong actions, where
             it is a clone of the log; known if it is cloned here.
         seed: Everything random follows from it.
-        reporter: Hears of the progress of every task.
+        progress: Hears of the progress of every task.
     """
     began = time.perf_counter()
     given = read_inputs(log, old_policy, cost, start, candidates, uncertainty, seed)
@@ -69,7 +69,7 @@ def advise(
         given.log, given.old_policy, given.cost, given.start, config, given.uncertainty, seed
     )
     graph = plan_tasks(setting, given.candidates)
-    meter = Meter(reporter or NoProgress(), {task.name: task.work for task in graph})
+    meter = Meter(progress or NoProgress(), {task.name: task.work for task in graph})
     with open_threads(meter.stop) as threads:
         results = run_graph(graph, threads, meter.listen, meter.finish)
     return build_advice(setting, results, given_start=given.given_start, began=began)

@@ -75,7 +75,11 @@ def learn_candidates(
     )
     if learner.applies(problem):
         return ()
-    return tuple(learner.learn(setting.key(learner.name), problem, report))
+
+    def tell(event: ProgressEvent) -> None:
+        report(dataclasses.replace(event, stage=f"{event.stage}: {learner.name}"))
+
+    return tuple(learner.learn(setting.key(learner.name), problem, tell))
 
 
 def choose_finalists(

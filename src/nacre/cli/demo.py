@@ -32,7 +32,7 @@ def introduce(example: TrafficExample) -> str:
 
 
 def run_demo(
-    seed: int, reporter: Progress | None = None, example: TrafficExample | None = None
+    seed: int, progress: Progress | None = None, example: TrafficExample | None = None
 ) -> Advice:
     """Advice on the bundled traffic log."""
     example = example or examples.load_traffic()
@@ -42,7 +42,7 @@ def run_demo(
         example.cost,
         config=demo_config(example),
         seed=seed,
-        reporter=reporter,
+        progress=progress,
     )
 
 

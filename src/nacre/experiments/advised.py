@@ -31,7 +31,7 @@ def run_advice(
         shared.start(log),
         config=config,
         seed=shared.seed,
-        reporter=report,
+        progress=report,
     )
     discount = config.discount
     old_truth = shared.truth(shared.old_policy, truth, discount)

@@ -214,7 +214,7 @@ def _run_paper(
         learner,
         seed=shared.seed,
         old_evaluation=old_evaluation,
-        reporter=report,
+        progress=report,
         checkpoint=checkpoint,
     )
     if not outcome.complete:

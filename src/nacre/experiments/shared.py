@@ -108,7 +108,7 @@ class Shared:
         discard_parts(parts)
         return log
 
-    def evaluation(self, log: Log, config: LearnerConfig, reporter: Progress) -> Evaluation:
+    def evaluation(self, log: Log, config: LearnerConfig, progress: Progress) -> Evaluation:
         """The old policy's offline evaluation, the same for every cost."""
         described = json.dumps(
             [log.fingerprint(), config.as_json()["evaluation"], config.discount, self.seed]
@@ -127,7 +127,7 @@ class Shared:
             with contextlib.suppress(InputError):
                 critics, (kept,) = read_checkpoint(path, like, identity)
                 return _as_evaluation(kept, critics)
-        found = evaluate_old(log, self.old_policy, start, config, seed=self.seed, reporter=reporter)
+        found = evaluate_old(log, self.old_policy, start, config, seed=self.seed, progress=progress)
         write_checkpoint(path, found.critics, identity, [_as_plain(found)])
         return found
 

@@ -52,7 +52,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         tracked.append(places)
         yield SimpleNamespace(
             start=lambda config: tracked.append(sorted(config)),
-            reporter=lambda tick: tracked.append(tick.stage),
+            progress=lambda tick: tracked.append(tick.stage),
             finish=lambda found, folder: tracked.append((found.verdict, folder)),
         )
         tracked.append("closed")

@@ -67,7 +67,7 @@ def without_time(learned: Learned) -> list[dict[str, Any]]:
 
 def test_a_whole_run_says_what_it_did() -> None:
     heard: list[ProgressEvent] = []
-    learned = run_learning(reporter=heard.append)
+    learned = run_learning(progress=heard.append)
     assert (learned.healthy, learned.complete) == (True, True)
     assert learned.stop_reason == "all epochs done"
     assert learned.policy is learned.state.policy
@@ -137,7 +137,7 @@ def test_an_average_is_what_is_learned(tmp_path: Path) -> None:
     assert same_bits(learned.policy, learned.state.average)
     assert same_bits(seen[-1], learned.policy)
     assert not same_bits(learned.policy, learned.state.policy)
-    assert not run_learning(config=config, checkpoint=path, reporter=Interrupt(1)).complete
+    assert not run_learning(config=config, checkpoint=path, progress=Interrupt(1)).complete
     assert same_bits(run_learning(config=config, checkpoint=path).policy, learned.policy)
 
 
@@ -154,20 +154,20 @@ class Interrupt:
 
 def test_resumed_equals_uninterrupted_bit_for_bit(tmp_path: Path) -> None:
     path = tmp_path / "run.safetensors"
-    stopped = run_learning(checkpoint=path, reporter=Interrupt(2))
+    stopped = run_learning(checkpoint=path, progress=Interrupt(2))
     assert (stopped.healthy, stopped.complete) == (True, False)
     assert stopped.stop_reason == "interrupted after 2 epochs"
     assert len(stopped.history) == 2
     assert not same_bits(stopped.state, uninterrupted().state)
 
     heard: list[ProgressEvent] = []
-    resumed = run_learning(checkpoint=str(path), reporter=heard.append)
+    resumed = run_learning(checkpoint=str(path), progress=heard.append)
     assert [event.epoch for event in heard] == [2, 3]
     assert resumed.complete
     assert same_bits(resumed.state, uninterrupted().state)
     assert without_time(resumed) == without_time(uninterrupted())
 
-    again = run_learning(checkpoint=path, reporter=Interrupt(1))
+    again = run_learning(checkpoint=path, progress=Interrupt(1))
     assert again.stop_reason == "all epochs done"
     assert same_bits(again.state, resumed.state)
     assert list(tmp_path.iterdir()) == [path]
@@ -187,7 +187,7 @@ def test_resumed_equals_uninterrupted_bit_for_bit(tmp_path: Path) -> None:
 )
 def test_a_checkpoint_of_another_run_is_refused(changed: dict[str, Any], tmp_path: Path) -> None:
     path = tmp_path / "run.safetensors"
-    run_learning(checkpoint=path, reporter=Interrupt(1))
+    run_learning(checkpoint=path, progress=Interrupt(1))
     finite = make_finite(5)
     given: dict[str, Any] = {
         "log": finite.log,
@@ -233,7 +233,7 @@ def test_a_later_divergence_keeps_the_last_good_epoch_on_disk_and_in_hand(
         return outcome._replace(ok=outcome.ok & (len(calls) != 3))
 
     path = tmp_path / "run.safetensors"
-    good = run_learning(checkpoint=tmp_path / "good.safetensors", reporter=Interrupt(2))
+    good = run_learning(checkpoint=tmp_path / "good.safetensors", progress=Interrupt(2))
     monkeypatch.setattr(run_module, "run_epoch", break_down)
     learned = run_learning(checkpoint=path)
     assert not learned.healthy
@@ -276,7 +276,7 @@ def test_a_run_with_other_warm_critics_is_another_run(tmp_path: Path) -> None:
     path, signature = tmp_path / "run.safetensors", make_finite(5).policy.signature
     first, second = (CONFIG.critics.init(jax.random.key(seed), signature) for seed in (1, 2))
     warm = dataclasses.replace(CONFIG, warm_critics=True)
-    run_learning(config=warm, critics=first, checkpoint=path, reporter=Interrupt(1))
+    run_learning(config=warm, critics=first, checkpoint=path, progress=Interrupt(1))
     with pytest.raises(InputError, match="checkpoint of another run"):
         run_learning(config=warm, critics=second, checkpoint=path)
     assert run_learning(config=warm, critics=first, checkpoint=path).complete

@@ -179,7 +179,7 @@ class Stop:
 @pytest.mark.parametrize("epoch", [0, 2])
 def test_a_stopped_training_ends_with_the_same_bits(tmp_path: Path, epoch: int) -> None:
     path = tmp_path / "training.safetensors"
-    stopped = train_online(make_line(), CONFIG, seed=3, checkpoint=path, reporter=Stop(epoch))
+    stopped = train_online(make_line(), CONFIG, seed=3, checkpoint=path, progress=Stop(epoch))
     assert not stopped.complete
     assert len(stopped.history) == epoch + 1
     resumed = train_online(make_line(), CONFIG, seed=3, checkpoint=path)
@@ -228,7 +228,7 @@ def test_what_breaks_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
                 made.append(event)
 
     monkeypatch.setattr(LineWorld, "make", lambda self: Broken())
-    result = train_online(make_line(), CONFIG, seed=3, reporter=Listener())
+    result = train_online(make_line(), CONFIG, seed=3, progress=Listener())
     assert not result.healthy
     assert result.stop_reason.startswith("diverged in epoch 2 of 4; kept the policy before it")
     assert len(result.history) == 2
@@ -238,7 +238,7 @@ def test_what_breaks_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_simulators_are_closed_whatever_happens(monkeypatch: pytest.MonkeyPatch) -> None:
     closed: list[Line] = []
     monkeypatch.setattr(Line, "close", lambda self: closed.append(self))
-    train_online(make_line(), CONFIG, seed=3, reporter=Stop(0))
+    train_online(make_line(), CONFIG, seed=3, progress=Stop(0))
     assert len(closed) == 2
 
 

@@ -146,7 +146,7 @@ def advise(
             candidates=given,
             uncertainty=find_uncertainty(origin),
             seed=seed,
-            reporter=combine_reporters(shown, tracker.reporter),
+            progress=combine_reporters(shown, tracker.reporter),
         )
         if out is not None:
             found.save(out)

@@ -133,7 +133,7 @@ def train_online(
     checkpoint = out.with_name(f".{out.name}.checkpoint.safetensors")
     config = OnlineConfig(epochs=epochs, stop_value=stop_value)
     with open_reporter(quiet=quiet) as reporter:
-        result = train_online(found, config, seed=seed, checkpoint=checkpoint, reporter=reporter)
+        result = train_online(found, config, seed=seed, checkpoint=checkpoint, progress=reporter)
     if not result.complete:
         raise KeyboardInterrupt
     with console.open_counter("simulating", 200, quiet=quiet) as count:

@@ -102,7 +102,7 @@ class NetActorCritic:
             old_value=float(np.mean(problem.log.returns(problem.discount))),
             first=self._find_first(key, problem),
             seed=seed,
-            reporter=report,
+            progress=report,
         )
         if not learned.complete:
             raise KeyboardInterrupt

@@ -44,7 +44,7 @@ def learn(
     critics: Critics | None = None,
     first: Policy | None = None,
     seed: int = 0,
-    reporter: Progress | None = None,
+    progress: Progress | None = None,
     checkpoint: str | Path | None = None,
     on_epoch: Callable[[EpochRecord, Policy], None] | None = None,
 ) -> Learned:
@@ -60,14 +60,14 @@ def learn(
         critics: Those that evaluated the old policy, wanted by `config.warm_critics`.
         first: The policy that learning starts from; if not given, as `config.actor` says.
         seed: Everything random follows from it.
-        reporter: Hears of every epoch.
+        progress: Hears of every epoch.
         checkpoint: A `.safetensors` file, written after every epoch; if it holds a run of the same
             log, policies, cost, start, configuration and seed, learning goes on from there and ends
             with the same bits.
         on_epoch: Sees every epoch that went well, and the policy after it.
     """
     check_fit(log, old_policy, cost)
-    report = reporter or NoProgress()
+    report = progress or NoProgress()
     rows = as_rows(start, old_policy.signature)
     keys = _Keys(*jax.random.split(jax.random.key(seed), 5))
     source, opened = _open_log(log, old_policy, config)

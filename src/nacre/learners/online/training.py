@@ -96,7 +96,7 @@ def train_online(
     *,
     seed: int = 0,
     checkpoint: str | Path | None = None,
-    reporter: Progress | None = None,
+    progress: Progress | None = None,
 ) -> OnlineResult:
     """Train a policy by letting it act.
 
@@ -107,11 +107,11 @@ def train_online(
         checkpoint: A `.safetensors` file, written after every epoch; if it holds a training of the
             same world, configuration and seed, that goes on from there and ends with the same bits.
             `stop_value` may differ: raise it to train on.
-        reporter: Hears of every epoch.
+        progress: Hears of every epoch.
     """
     config = config or OnlineConfig()
     _check(world, config)
-    report = reporter or NoProgress()
+    report = progress or NoProgress()
     first, later = (_count_steps(world, config, index) for index in (0, 1))
     n_rows = (first + config.epochs * later) * world.side_by_side
     replay = Replay(world.signature, n_rows)
