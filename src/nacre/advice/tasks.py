@@ -65,10 +65,10 @@ def find_overlap(
 def learn_candidates(
     setting: Setting, learner: Learner, *, split: Split, report: Progress
 ) -> tuple[Candidate, ...]:
-    """What one learner proposes."""
+    """What one learner proposes; it starts from the policy as given, without exploration."""
     problem = LearningProblem(
         split.learning,
-        split.old_policy,
+        setting.old_policy,
         setting.cost,
         setting.start,
         setting.config.discount,
