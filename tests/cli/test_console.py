@@ -37,7 +37,7 @@ def test_the_verdict_and_what_it_rests_on_are_printed(shown: object) -> None:
         "basis       fitted_q (model)",
         "old value   2 [1.5, 2.5]  returns of the log",
         "new value   5 [4, 6]  candidate mine",
-        "break-even  learning weight 5 or transaction weight 2",
+        "break-even  switch up to learning weight 5 or transaction weight 2",
         "note: a remark",
         "note: a note",
         "the page: advice/report.html",
@@ -61,7 +61,7 @@ def test_what_is_not_known_is_said_to_be(shown: object) -> None:
         "log episodes with more exploration",
         "net gain    unknown [unknown, unknown]",
         "no informative estimator",
-        "no price: nothing is moved",
+        "none: no weight changes the answer",
     ):
         assert part in text
     assert "the page" not in text
