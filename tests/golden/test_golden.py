@@ -31,6 +31,8 @@ from nacre.simulators.registry import find_world
 from tests.support.advice import advise_quickly, make_quick_learner, suggest_quick
 
 FOLDER = Path(__file__).parent
+LONG = ("offers", "treatment", "trolley")
+"""Policies that are cloned or asked: more of the same way, and slower."""
 VOLATILE = ("config", "versions", "wall_seconds")
 FLAGS = ("avx2", "fma", "avx512f", "avx512_bf16", "amx_tile")
 TWO_ROOMS = FiniteWorld(
@@ -71,7 +73,13 @@ def compare(name: str, document: dict[str, Any]) -> None:
         assert outline(found["log"]) == outline(golden["document"]["log"])
 
 
-@pytest.mark.parametrize("name", examples.NAMES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] if name in LONG else [])
+        for name in examples.NAMES
+    ],
+)
 def test_bundled_examples(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -52,14 +52,14 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         tracked.append(places)
         yield SimpleNamespace(
             start=lambda config: tracked.append(sorted(config)),
-            progress=lambda tick: tracked.append(tick.stage),
+            reporter=lambda tick: tracked.append(tick.stage),
             finish=lambda found, folder: tracked.append((found.verdict, folder)),
         )
         tracked.append("closed")
 
     def find(*arguments: Any, **options: Any) -> FoundAdvice:
         given.update(options, start=arguments[3])
-        options["reporter"](ProgressEvent("learning", 0, 1, 10, 0.5, 2.0))
+        options["progress"](ProgressEvent("learning", 0, 1, 10, 0.5, 2.0))
         return FoundAdvice()
 
     # Imported before it is replaced: the demonstration keeps the advisor that it finds.
