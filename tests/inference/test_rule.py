@@ -79,8 +79,8 @@ def test_further_episodes_shrink_the_standard_error() -> None:
     # The error has to shrink to 1 / 1.645 of what it is: 2.7 times the episodes.
     assert decision.more_episodes == 171
     assert decision.remedy == "about 171 further episodes could settle it"
-    hopeless = RULE([make_evidence(make_estimate(0.01))], USUAL)
-    assert hopeless.more_episodes is None
+    for gain in (0.01, 1e-200):
+        assert RULE([make_evidence(make_estimate(gain))], USUAL).more_episodes is None
 
 
 @given(st.lists(st.tuples(numbers, st.floats(0.01, 5), st.floats(0, 3)), min_size=1, max_size=4))

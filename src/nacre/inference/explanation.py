@@ -63,7 +63,9 @@ def count_more_episodes(evidence: Evidence, level: float, n_episodes: int) -> in
     for one in usable:
         spare = one.gain - one.overlap_penalty - fixed
         reach = find_quantile(level, one.degrees) * one.standard_error
-        factors.append((reach / spare) ** 2 if spare > 0 else math.inf)
+        ratio = reach / spare if spare > 0 else math.inf
+        # A product overflows to infinity, where a power would raise.
+        factors.append(ratio * ratio)
     factor = max(factors, default=math.inf)
     if not factor <= LARGEST_FACTOR:
         return None
