@@ -59,7 +59,9 @@ def build(
     parts = tuple(Named(name, extrapolates) for name in names)
     setting = setting or make_setting(dataclasses.replace(CONFIG, estimators=parts))
     setting = dataclasses.replace(
-        setting, config=dataclasses.replace(setting.config, estimators=parts)
+        setting,
+        config=dataclasses.replace(setting.config, estimators=parts),
+        given_start=given_start,
     )
     tables = (BEST, WORSE)[: len(estimates)]
     finalists = tuple(make_candidate(f"number {i}", table) for i, table in enumerate(tables))
@@ -74,7 +76,7 @@ def build(
         assert overlap is not None
         results[f"overlap {place}"] = dataclasses.replace(overlap, penalty=penalty)
         results |= {f"estimate {one.estimator} {place}": one for one in some}
-    return build_advice(setting, results, given_start=given_start, began=0.0)
+    return build_advice(setting, results, began=0.0)
 
 
 def test_the_interval_is_the_hull_that_decides() -> None:

@@ -85,7 +85,7 @@ def test_the_document_is_the_record() -> None:
 
 def make_vector_advice() -> Any:
     log, old = make_vectors()
-    setting = Setting(log, old, by_sign(1.0), log.starts, AdviceConfig(), 0.0, 0)
+    setting = Setting(log, old, by_sign(1.0), log.starts, False, AdviceConfig(), 0.0, 0)
     new = MLPPolicy.init(jax.random.key(105), old.signature, hidden=(4,))
     return make_advice("keep", Candidate("mine", new, "by hand"), setting=setting)
 

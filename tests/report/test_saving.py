@@ -51,7 +51,7 @@ def advice() -> Advice:
     old_policy = TabularPolicy.from_probabilities(old)
     cost = TransportCost(4.0, 1.0, groups.halves())
     config = AdviceConfig(discount=0.9)
-    setting = Setting(log, old_policy, cost, np.asarray(log.starts), config, 0.0, 7)
+    setting = Setting(log, old_policy, cost, np.asarray(log.starts), False, config, 0.0, 7)
     record = check_decision(DOCUMENT)
     return Advice(record, finalists, old_policy, 2, setting, finalists)
 

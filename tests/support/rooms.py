@@ -81,7 +81,7 @@ def make_setting(config: AdviceConfig = CONFIG, weight: float = LOW_PRICE, **giv
     """What every task of an advice on two rooms knows."""
     log = given.pop("log", make_rooms_log())
     parts: dict[str, Any] = {"uncertainty": 0.0, "seed": 103} | given
-    return Setting(log, make_policy(OLD), make_cost(weight), log.starts, config, **parts)
+    return Setting(log, make_policy(OLD), make_cost(weight), log.starts, False, config, **parts)
 
 
 def ask_about_rooms(weight: Any = LOW_PRICE, log: Log | None = None, **options: Any) -> Advice:

@@ -18,9 +18,7 @@ from nacre.inference.intervals import find_hull
 from nacre.inference.rule import Decision
 
 
-def build_advice(
-    setting: Setting, results: Mapping[str, Any], *, given_start: bool, began: float
-) -> Advice:
+def build_advice(setting: Setting, results: Mapping[str, Any], *, began: float) -> Advice:
     """Decide, and write down what the decision rests on."""
     config, finalists = setting.config, results["finalists"]
     evidence = [_gather(setting, results, place) for place in range(len(finalists))]
@@ -34,7 +32,7 @@ def build_advice(
         config.looks,
     )
     decision = config.rule(evidence, circumstances)
-    old_value = value_old_policy(setting, results, given_start=given_start)
+    old_value = value_old_policy(setting, results)
     entries = [
         enter_finalist(
             candidate, one, charge, results[f"overlap {place}"], decision, old_value, setting

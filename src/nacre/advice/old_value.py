@@ -13,10 +13,10 @@ from nacre.advice.setting import Setting
 from nacre.training.returns import value_from_returns
 
 
-def value_old_policy(setting: Setting, results: Mapping[str, Any], *, given_start: bool) -> Value:
+def value_old_policy(setting: Setting, results: Mapping[str, Any]) -> Value:
     """The old policy's value: from its own returns, or as an estimator says for another start."""
     config, checks = setting.config, results["log checks"]
-    if given_start or not checks.behaviour.on_policy:
+    if setting.given_start or not checks.behaviour.on_policy:
         for estimator in config.estimators:
             estimate = results[f"estimate {estimator.name} 0"]
             facts = {} if estimate is None else estimate.diagnostics

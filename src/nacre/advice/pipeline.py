@@ -66,10 +66,17 @@ def advise(
         confidence=config.confidence if confidence is None else confidence,
     )
     setting = Setting(
-        given.log, given.old_policy, given.cost, given.start, config, given.uncertainty, seed
+        given.log,
+        given.old_policy,
+        given.cost,
+        given.start,
+        given.given_start,
+        config,
+        given.uncertainty,
+        seed,
     )
     graph = plan_tasks(setting, given.candidates)
     meter = Meter(progress or NoProgress(), {task.name: task.work for task in graph})
     with open_threads(meter.stop) as threads:
         results = run_graph(graph, threads, meter.listen, meter.finish)
-    return build_advice(setting, results, given_start=given.given_start, began=began)
+    return build_advice(setting, results, began=began)

@@ -18,15 +18,31 @@ from nacre.policies.policy import Policy
 
 @dataclass(frozen=True)
 class Setting:
-    """What every task of one advice knows."""
+    """What every task of one advice knows.
+
+    Args:
+        log: The whole log.
+        old_policy: The policy in force, as given.
+        cost: What leaving it costs.
+        start: (N, …) states that the next episode starts from: as given, or the log's own.
+        given_start: Whether the user named them.
+        config: How advice is found.
+        uncertainty: Share of the old policy's probability that may lie on the wrong actions.
+        seed: Everything random follows from it.
+    """
 
     log: Log
     old_policy: Policy
     cost: SwitchingCost
     start: NDArray[np.generic]
+    given_start: bool
     config: AdviceConfig
     uncertainty: float
     seed: int
+
+    def find_start(self, part: Log) -> NDArray[np.generic]:
+        """The start for a part of the log: as given, or the first states of the part's episodes."""
+        return self.start if self.given_start else np.asarray(part.starts)
 
     def key(self, name: str) -> PRNGKeyArray:
         """The key of a task: it follows from the seed and the task's name alone."""

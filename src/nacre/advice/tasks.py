@@ -13,6 +13,9 @@ from nacre.diagnostics import log_checks
 from nacre.diagnostics.log_checks import LogChecks
 from nacre.diagnostics.overlap import Overlap, measure_overlap
 from nacre.estimators.base import Estimate, Estimator, Problem
+from nacre.estimators.fitted_q import FittedQ, brief_evaluation
+from nacre.estimators.one_step import OneStep
+from nacre.estimators.tabular import Tabular
 from nacre.inference.intervals import find_centre
 from nacre.learners.base import Candidate, Learner, LearningProblem
 from nacre.logs import Log
@@ -20,6 +23,8 @@ from nacre.training.progress import Progress, ProgressEvent
 
 MOST_FINALISTS = 3
 """Candidates that compete on the test part: each one more costs power."""
+RANKING: tuple[Estimator, ...] = (Tabular(), OneStep(), FittedQ(brief_evaluation()))
+"""The first that applies puts the candidates in order; the test part is judged by others."""
 
 
 def check_log(setting: Setting, *, report: Any) -> LogChecks:
@@ -57,7 +62,7 @@ def find_overlap(
         split.test,
         split.old_policy,
         finalists[number].policy,
-        setting.start,
+        setting.find_start(split.test),
         setting.config.discount,
     )
 
@@ -70,7 +75,7 @@ def learn_candidates(
         split.learning,
         setting.old_policy,
         setting.cost,
-        setting.start,
+        setting.find_start(split.learning),
         setting.config.discount,
     )
     if learner.applies(problem):
@@ -95,7 +100,7 @@ def choose_finalists(
     if len(candidates) <= MOST_FINALISTS:
         return tuple(candidates)
     problem = _pose(setting, split, split.learning)
-    usable = [one for one in setting.config.estimators if not one.applies(problem)]
+    usable = [one for one in RANKING if not one.applies(problem)]
     if not usable:
         # Nobody can tell them apart: those of the user first, then in the order of the learners.
         return tuple(candidates[:MOST_FINALISTS])
@@ -171,7 +176,7 @@ def charge_overlap(estimate: Estimate, estimator: Estimator, penalty: float) -> 
 
 
 def _pose(setting: Setting, split: Split, log: Log) -> Problem:
-    return Problem(log, split.old_policy, setting.start, setting.config.discount)
+    return Problem(log, split.old_policy, setting.find_start(log), setting.config.discount)
 
 
 def _as_share(report: Callable[[ProgressEvent], None], name: str) -> Callable[[float], None]:

@@ -117,7 +117,11 @@ class LogStates(StateMeasure):
         self, key: PRNGKeyArray, n: int, observations: Array, space: gymnasium.Space[Any]
     ) -> Array:
         """Rows of the log, with replacement."""
-        return observations[jax.random.randint(key, (n,), 0, len(observations))]
+        # Inside of a compiled step the number of rows is known to the log alone.
+        count = getattr(observations, "n_rows", None)
+        return observations[
+            jax.random.randint(key, (n,), 0, len(observations) if count is None else count)
+        ]
 
     def support(
         self, key: PRNGKeyArray, observations: np.ndarray | None, space: gymnasium.Space[Any]

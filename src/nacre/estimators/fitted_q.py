@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from dataclasses import dataclass, field
 
@@ -49,6 +50,14 @@ def default_evaluation() -> EvaluationConfig:
         bootstrap=True,
         asked_once=True,
         clip_targets=True,
+    )
+
+
+def brief_evaluation() -> EvaluationConfig:
+    """The same with three members and few epochs: enough to put candidates in order."""
+    whole = default_evaluation()
+    return dataclasses.replace(
+        whole, critics=dataclasses.replace(whole.critics, n_critics=3), epochs=2 * SETTLING
     )
 
 

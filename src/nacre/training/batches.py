@@ -16,6 +16,7 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
+from nacre.errors import InputError
 from nacre.policies.distributions import ActionDistribution
 from nacre.policies.policy import Policy
 
@@ -38,6 +39,30 @@ class Batch(eqx.Module):
     next_actions: ActionDistribution | None = None
     old_actions: ActionDistribution | None = None
     targets: Float[Array, " rows"] | None = None
+
+
+class States:
+    """Stands for the states of a log (N, …) that can only be indexed by row.
+
+    `n_rows` says how many there are; inside of a compiled step it is a number that is not known
+    when the step is compiled, so that logs of different sizes share one program.
+    """
+
+    def __init__(self, n_rows: int | Int[Array, ""], take: Callable[[Int[Array, " n"]], Array]):
+        self.n_rows = n_rows
+        self._take = take
+
+    def __len__(self) -> int:
+        return int(self.n_rows)
+
+    def __getitem__(self, rows: Int[Array, " n"]) -> Array:
+        return self._take(rows)
+
+    def __getattr__(self, name: str) -> Any:
+        raise InputError(
+            f"the state measure wants {name!r} of the log's states, of which only rows can be "
+            "taken; give one that takes rows of them"
+        )
 
 
 class Drawable(Protocol):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
@@ -24,7 +24,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from nacre.errors import InputError
 from nacre.logs import Log
 from nacre.policies.policy import Policy
-from nacre.training.batches import Batch, Draw
+from nacre.training.batches import Batch, Draw, States
 from nacre.training.transitions import draw_starts, weigh_rows
 
 CHUNK_BYTES = 2**26
@@ -135,26 +135,6 @@ class Recorder:
         self.asked[what] = rows
 
 
-class States:
-    """Stands for the states of a log (N, …) that can only be indexed by row."""
-
-    def __init__(self, n_rows: int, take: Callable[[Int[Array, " n"]], Array]) -> None:
-        self._n_rows = n_rows
-        self._take = take
-
-    def __len__(self) -> int:
-        return self._n_rows
-
-    def __getitem__(self, rows: Int[Array, " n"]) -> Array:
-        return self._take(rows)
-
-    def __getattr__(self, name: str) -> Any:
-        raise InputError(
-            f"the state measure wants {name!r} of the log's states, which are larger than memory; "
-            "give one that takes rows of them"
-        )
-
-
 class Chunk(eqx.Module):
     """The rows of some steps (steps, n, …), as far as they were asked for.
 
@@ -168,7 +148,7 @@ class Chunk(eqx.Module):
     discounted_length: Float[Array, ""]
     resampling: Float[Array, "episodes members"] | None
     step: Int[Array, ""]
-    n_rows: int = eqx.field(static=True)
+    n_rows: Int[Array, ""]
 
     @property
     def observations(self) -> States:
@@ -184,7 +164,7 @@ class Chunk(eqx.Module):
 
     def sample_starts(self, key: PRNGKeyArray, n: int) -> Array:
         """N first states of episodes, with replacement."""
-        return draw_starts(self.starts, key, n)
+        return draw_starts(self.starts, self.starts.shape[0], key, n)
 
     def at(self, step: Int[Array, ""]) -> Chunk:
         """The same rows at another step."""
@@ -261,7 +241,7 @@ class Feed:
             transitions.discounted_length,
             transitions.resampling,
             jnp.asarray(0),
-            len(transitions),
+            jnp.asarray(len(transitions)),
         )
 
     def _measure_step(self) -> int:

@@ -15,7 +15,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from nacre.logs import Log
 from nacre.policies.policy import Policy, ask
-from nacre.training.batches import Batch, Draw
+from nacre.training.batches import Batch, Draw, States
 
 BLOCK_ROWS = 2**20
 """Rows that are weighed at a time."""
@@ -27,6 +27,9 @@ class Transitions(eqx.Module):
     `discounted_length` is the mean of Σ γ^t over an episode: how many steps, as the discounted
     value counts them, there are to each start.
 
+    `n_rows` and `n_starts`, if there, say how many of the rows and starts count: the others fill
+    the arrays up (`fill_up`).
+
     Truncation needs no flag here: the step after it is bootstrapped like any other. Termination is
     kept as 0 or 1: nothing is bootstrapped after it.
     """
@@ -36,6 +39,8 @@ class Transitions(eqx.Module):
     discounted_length: Float[Array, ""]
     episodes: Int[Array, " rows"] | None = None
     resampling: Float[Array, "episodes members"] | None = None
+    n_rows: Int[Array, ""] | None = None
+    n_starts: Int[Array, ""] | None = None
 
     @classmethod
     def from_log(
@@ -72,20 +77,37 @@ class Transitions(eqx.Module):
         )
 
     def __len__(self) -> int:
-        return int(self.rows.rewards.shape[0])
+        return int(self._count_rows())
+
+    def _count_rows(self) -> int | Int[Array, ""]:
+        return self.rows.rewards.shape[0] if self.n_rows is None else self.n_rows
 
     @property
-    def observations(self) -> Array:
-        """The states of the log, to draw from."""
-        return self.rows.observations
+    def observations(self) -> States:
+        """Stands for the states of the log, to draw from."""
+        return States(self._count_rows(), lambda rows: self.rows.observations[rows])
 
     def sample(self, key: PRNGKeyArray, n: int) -> Batch:
         """N rows with replacement."""
-        return self.take(jax.random.randint(key, (n,), 0, len(self)))
+        return self.take(jax.random.randint(key, (n,), 0, self._count_rows()))
 
     def sample_starts(self, key: PRNGKeyArray, n: int) -> Array:
         """N first states of episodes, with replacement."""
-        return draw_starts(self.starts, key, n)
+        count = self.starts.shape[0] if self.n_starts is None else self.n_starts
+        return draw_starts(self.starts, count, key, n)
+
+    def fill_up(self) -> Transitions:
+        """The same log in arrays of a round length: logs of about one size share one program."""
+        length, starts = round_up(len(self)), round_up(self.starts.shape[0])
+        return Transitions(
+            jax.tree.map(lambda column: _extend(column, length), self.rows),
+            _extend(self.starts, starts),
+            self.discounted_length,
+            None if self.episodes is None else _extend(self.episodes, length),
+            None if self.resampling is None else _extend(self.resampling, starts),
+            jnp.asarray(len(self)),
+            jnp.asarray(self.starts.shape[0]),
+        )
 
     def at(self, step: Int[Array, ""]) -> Transitions:
         """All rows are for all steps."""
@@ -110,7 +132,7 @@ class Transitions(eqx.Module):
         self, draw: Draw, n_steps: int
     ) -> contextlib.AbstractContextManager[WholeEpochs]:
         """All rows at once, whatever a step draws."""
-        return contextlib.nullcontext(WholeEpochs(self, n_steps))
+        return contextlib.nullcontext(WholeEpochs(self.fill_up(), n_steps))
 
     def take(self, rows: Int[Array, " rows"]) -> Batch:
         """Given rows."""
@@ -136,9 +158,22 @@ class WholeEpochs:
         yield self._transitions, self._n_steps
 
 
-def draw_starts(starts: Array, key: PRNGKeyArray, n: int) -> Array:
-    """N of the first states of episodes, with replacement."""
-    return starts[jax.random.randint(key, (n,), 0, starts.shape[0])]
+def draw_starts(
+    starts: Array, count: int | Int[Array, ""], key: PRNGKeyArray, n: int
+) -> Array:
+    """N of the first `count` states, with replacement."""
+    return starts[jax.random.randint(key, (n,), 0, count)]
+
+
+def round_up(n: int) -> int:
+    """The next number of at least 64 with two leading binary digits: at most half as much again."""
+    unit = max(64, 1 << max(0, n.bit_length() - 2))
+    return -(-n // unit) * unit
+
+
+def _extend(column: Array, length: int) -> Array:
+    """Rows of zeros after those that are there."""
+    return jnp.pad(column, [(0, length - column.shape[0]), *[(0, 0)] * (column.ndim - 1)])
 
 
 def weigh_rows(

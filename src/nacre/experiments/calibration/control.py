@@ -53,8 +53,10 @@ KINDS: dict[str, tuple[tuple[float, float], tuple[float, float]]] = {
 }
 """Kinds of old policies: ranges of skill and of noise. The nearly optimal ones hardly ever fail."""
 
-OFFERS = ("bad", "good", "bad_and_good", "same", "many")
+OFFERS = ("bad", "good", "bad_and_good", "same", "many", "nothing")
 """What the user gives: the offers take turns with the seeds."""
+LEARNED = ("bad_and_good", "nothing")
+"""Offers beside which candidates are learned; with the others only those given are compared."""
 OTHERS = {
     "opposite": Skill(-1.0, 0.3),
     "poor": Skill(0.0, 0.3),
@@ -110,7 +112,7 @@ def build(case: Case) -> Problem:
         find_truth=truth,
         old_value=old_value,
         value_range=(old_value + least, old_value + largest),
-        learns=offer != "same",
+        learns=offer in LEARNED,
         facts={
             "rows": rows,
             "episodes": log.n_episodes,

@@ -74,7 +74,7 @@ def build(case: Case, old_policies: Path, cache: Path) -> Problem:
         old_policy=old_policy,
         cost=scale_cost(published_cost(row, world), factor),
         candidates=() if offered is None else (Candidate(offer, offered, "given"),),
-        start=shared.start(log),
+        start=None,
         discount=DISCOUNT,
         find_truth=PairedTruth(simulate, old_returns),
         old_value=values[0],
