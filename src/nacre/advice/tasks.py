@@ -13,7 +13,7 @@ from nacre.diagnostics import log_checks
 from nacre.diagnostics.log_checks import LogChecks
 from nacre.diagnostics.overlap import Overlap, measure_overlap
 from nacre.estimators.base import Estimate, Estimator, Problem
-from nacre.estimators.fitted_q import FittedQ, brief_evaluation
+from nacre.estimators.fitted_q import FittedQ
 from nacre.estimators.one_step import OneStep
 from nacre.estimators.tabular import Tabular
 from nacre.inference.intervals import find_centre
@@ -23,7 +23,7 @@ from nacre.training.progress import Progress, ProgressEvent
 
 MOST_FINALISTS = 3
 """Candidates that compete on the test part: each one more costs power."""
-RANKING: tuple[Estimator, ...] = (Tabular(), OneStep(), FittedQ(brief_evaluation()))
+RANKING: tuple[Estimator, ...] = (Tabular(), OneStep(), FittedQ(sets=2, sizes=(128,)))
 """The first that applies puts the candidates in order; the test part is judged by others."""
 
 

@@ -10,7 +10,8 @@ made the log leaves what such walks can follow, and only the excess counts.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -25,6 +26,8 @@ from nacre.logs import Log
 from nacre.policies.policy import Policy, ask
 
 N_WALKERS = 128
+N_STATES = 256
+"""States of each half at which one step is looked at."""
 MOST_STEPS = 200
 LEAST_WEIGHT = 1e-3
 """A walker of which less than this is left inside walks no further."""
@@ -60,6 +63,9 @@ class Overlap:
             can follow, the share that the candidate leaves.
         value_range: Range of discounted returns-to-go, with 0 in it.
         penalty: excess · value_range; infinite where the log's outcomes are all alike.
+        forms: The excess measured in other ways, for comparison: "rolled_out", that of the penalty;
+            "rolled_out_at_once", where the first step beyond the limit is wholly outside;
+            "one_step", the candidate's actions at the log's own states; "one_step_at_once".
         saw_ends: Whether any episode of the log ended by itself.
         missing: The most typical states and actions that are missing, the most frequent first.
     """
@@ -72,6 +78,7 @@ class Overlap:
     penalty: float
     saw_ends: bool
     missing: tuple[Missing, ...] = ()
+    forms: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def note(self) -> str:
@@ -99,6 +106,7 @@ class Overlap:
             "penalty": self.penalty if math.isfinite(self.penalty) else None,
             "saw_ends": self.saw_ends,
             "note": self.note,
+            "forms": dict(self.forms),
             "missing": [
                 {"state": case.state, "action": case.action, "share": case.share}
                 for case in self.missing
@@ -131,8 +139,12 @@ def measure_overlap(
         for policy in (old_policy, candidate)
     ]
     old, new = (float(walk.left.mean()) for walk in walks)
-    # Where even the old policy's walks leave at once there is nothing to compare with.
-    excess = float(np.clip((new - old) / max(1.0 - old, 0.05), 0.0, 1.0))
+    excess = _find_excess(old, new)
+    at_once = _find_excess(*(float(walk.left_at_once.mean()) for walk in walks))
+    steps = [
+        _step_once(index, log, policy, np.random.default_rng(seed))
+        for policy in (old_policy, candidate)
+    ]
     span = measure_value_range(log, discount)
     differences = walks[1].left - walks[0].left
     return Overlap(
@@ -144,7 +156,21 @@ def measure_overlap(
         penalty=excess * span if span > 0 else (math.inf if excess > 0 else 0.0),
         saw_ends=bool(np.any(log.terminated)),
         missing=_summarise(index, walks[1]) if excess > 0 else (),
+        forms={
+            "rolled_out": excess,
+            "rolled_out_at_once": at_once,
+            "one_step": _find_excess(*(float(outside.mean()) for outside in steps)),
+            "one_step_at_once": _find_excess(*(float((outside > 0).mean()) for outside in steps)),
+        },
     )
+
+
+def _find_excess(old: float, new: float) -> float:
+    """Of what the old policy keeps inside, the share that the candidate does not.
+
+    Where even the old policy leaves at once there is nothing to compare with.
+    """
+    return float(np.clip((new - old) / max(1.0 - old, 0.05), 0.0, 1.0))
 
 
 def measure_value_range(log: Log, discount: float) -> float:
@@ -168,9 +194,13 @@ def measure_value_range(log: Log, discount: float) -> float:
 
 
 class _Walk(NamedTuple):
-    """γ^τ of each walker, and the states and actions where some of it left, with how much."""
+    """γ^τ of each walker, and the states and actions where some of it left, with how much.
+
+    `left_at_once` is the same where the first step beyond the limit is wholly outside.
+    """
 
     left: Floats
+    left_at_once: Floats
     states: NDArray[Any]
     actions: NDArray[Any]
     weights: Floats
@@ -188,6 +218,7 @@ def _walk(
     states = start[rng.integers(0, len(start), N_WALKERS)]
     noise_size = ask(policy, jnp.asarray(states)).noise_size
     inside, left = np.ones(N_WALKERS), np.zeros(N_WALKERS)
+    wholly, left_at_once = np.ones(N_WALKERS), np.zeros(N_WALKERS)
     events: list[tuple[NDArray[Any], NDArray[Any], Floats]] = []
     for step in range(min(int(log.episode_lengths.max()), MOST_STEPS)):
         # A generator for each step: policies that need more noise do not shift the others' draws.
@@ -201,12 +232,29 @@ def _walk(
         outside, rows, shares = index.look_up(step % 2, states[here], actions[here], picks[here])
         weights = discount**step * inside[here] * outside
         left[here] += weights
+        left_at_once[here] += discount**step * wholly[here] * (outside > 0)
         noted = weights > 0
         events.append((states[here][noted], actions[here][noted], weights[noted]))
-        inside[here] *= (1.0 - outside) * (1.0 - (log.terminated[rows] * shares).sum(axis=1))
+        going_on = 1.0 - (log.terminated[rows] * shares).sum(axis=1)
+        inside[here] *= (1.0 - outside) * going_on
+        wholly[here] *= (outside == 0) * going_on
         states = states.copy()
         states[here] = _follow(index, log, states[here], rows, shares)
-    return _Walk(left, *(np.concatenate(column) for column in zip(*events, strict=True)))
+    columns = (np.concatenate(column) for column in zip(*events, strict=True))
+    return _Walk(left, left_at_once, *columns)
+
+
+def _step_once(index: LogIndex, log: Log, policy: Policy, rng: np.random.Generator) -> Floats:
+    """How far outside of one half (n,) a policy's actions are at states of the other half."""
+    found = []
+    for here, there in ((0, 1), (1, 0)):
+        rows = rng.choice(index.halves[here].rows, N_STATES)
+        states = np.asarray(log.observations[rows])
+        noise_size = ask(policy, jnp.asarray(states)).noise_size
+        noise = jnp.asarray(rng.random((N_STATES, noise_size)), jnp.float32)
+        actions = np.asarray(_act(policy, jnp.asarray(states), noise))
+        found.append(index.look_up(there, states, actions, rng.random(N_STATES))[0])
+    return np.concatenate(found)
 
 
 @eqx.filter_jit

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import jax
 import numpy as np
@@ -13,26 +13,11 @@ from nacre.estimators.base import Basis, Estimate, Problem, Report, abstain, fin
 from nacre.estimators.weighting import Weighted, Weights, find_weights, weigh_episodes
 from nacre.logs import Log
 from nacre.policies.policy import Policy
-from nacre.training.backup import CriticConfig
-from nacre.training.critics import Critics
-from nacre.training.evaluation_config import EvaluationConfig
-from nacre.training.fitted_evaluation import Preparation, evaluate_policy, prepare_evaluation
+from nacre.training.linear_critics import LinearCritics, Sums, add_up, fit_critics
+from nacre.training.state_action_features import StateActionFeatures
 
 LEAST_EFFECTIVE = 10.0
 """Episodes that carry the weight in each fold, at the step where they are fewest."""
-
-
-def default_critics() -> EvaluationConfig:
-    """Small critics, fitted shortly: what they get wrong is corrected by the weighted episodes."""
-    return EvaluationConfig(
-        critics=CriticConfig.normalised(3, hidden=(64, 64), polyak=0.95, backup="own"),
-        epochs=4,
-        steps_per_epoch=500,
-        prefit_steps=500,
-        combine="mean",
-        averaged=True,
-        asked_once=True,
-    )
 
 
 @dataclass(frozen=True)
@@ -41,8 +26,8 @@ class Fold:
 
     scored: Log
     fitted: Log
-    preparation: Preparation
-    old_critics: Critics
+    sums: tuple[Sums, ...]
+    old_critics: LinearCritics
     seed: int
 
 
@@ -51,12 +36,16 @@ class DoublyRobust:
     """V(candidate) - V(old) by weighted episodes and critics that were fitted to others.
 
     Args:
-        evaluation: The critics.
+        sets: Draws of the features that critics are linear in.
+        size: Number of features.
+        ridge: Penalty of their weights for each row.
         by_state: Weigh episodes by where they are instead of by the way they came, where the latter
             leaves too few of them.
     """
 
-    evaluation: EvaluationConfig = field(default_factory=default_critics)
+    sets: int = 2
+    size: int = 256
+    ridge: float = 1e-4
     by_state: bool = True
     name: str = "doubly_robust"
     extrapolates: bool = False
@@ -75,17 +64,19 @@ class DoublyRobust:
         """Two folds, each with critics of the old policy that were fitted to the other."""
         seed = int(jax.random.randint(key, (), 0, 2**31 - 1))
         halves = problem.log.split(0.5, seed=seed)
+        rng = np.random.default_rng(seed)
         folds = []
         for number, (scored, fitted) in enumerate((halves, halves[::-1])):
-            preparation = prepare_evaluation(
-                fitted,
-                problem.old_policy.signature,
-                self.evaluation,
-                discount=problem.discount,
-                seed=seed,
+            signature = problem.old_policy.signature
+            together = np.zeros(fitted.n_episodes, np.int64)
+            sums = tuple(
+                add_up(
+                    StateActionFeatures.draw(fitted, signature, self.size, rng), fitted, together
+                )
+                for _ in range(self.sets)
             )
-            critics = self._fit(problem, problem.old_policy, fitted, preparation, seed)
-            folds.append(Fold(scored, fitted, preparation, critics, seed))
+            critics = self._fit(problem, problem.old_policy, fitted, sums)
+            folds.append(Fold(scored, fitted, sums, critics, seed))
             report((number + 1) / len(halves))
         return tuple(folds)
 
@@ -106,7 +97,7 @@ class DoublyRobust:
             return abstain(self.name, self.basis, reason, diagnostics)
         found: list[Weighted] = []
         for number, (fold, weight) in enumerate(zip(prepared, weights, strict=True)):
-            critics = self._fit(problem, candidate, fold.fitted, fold.preparation, fold.seed)
+            critics = self._fit(problem, candidate, fold.fitted, fold.sums)
             found.append(
                 weigh_episodes(
                     weight,
@@ -153,17 +144,9 @@ class DoublyRobust:
         )
 
     def _fit(
-        self, problem: Problem, policy: Policy, log: Log, preparation: Preparation, seed: int
-    ) -> Critics:
-        return evaluate_policy(
-            policy,
-            log,
-            problem.start,
-            self.evaluation,
-            discount=problem.discount,
-            seed=seed,
-            prepared=preparation,
-        ).critics
+        self, problem: Problem, policy: Policy, log: Log, sums: tuple[Sums, ...]
+    ) -> LinearCritics:
+        return fit_critics(sums, log, policy, problem.discount, self.ridge)
 
 
 def starts_alike(start: np.ndarray, starts: np.ndarray) -> bool:

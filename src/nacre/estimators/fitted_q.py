@@ -1,10 +1,13 @@
-"""Fitted Q-evaluation: a critic ensemble on resampled episodes, paired by member."""
+"""Fitted Q-evaluation by critics that are linear in many features: solved, not trained.
+
+What a log says in a set of features is summed up for groups of episodes, so that leaving out each
+group once (the jackknife) costs a few small solves. See `nacre.training.linear_critics`.
+"""
 
 from __future__ import annotations
 
-import dataclasses
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import jax
 import numpy as np
@@ -12,202 +15,264 @@ from jaxtyping import PRNGKeyArray
 from numpy.typing import NDArray
 
 from nacre.diagnostics.overlap import measure_value_range
+from nacre.errors import InputError
 from nacre.estimators.base import Basis, Estimate, Problem, Report, abstain, find_exact_kind
 from nacre.policies.policy import Policy
-from nacre.training.backup import CriticConfig
-from nacre.training.evaluation_config import EvaluationConfig
-from nacre.training.fitted_evaluation import (
-    EpochReport,
-    Evaluation,
-    Preparation,
-    evaluate_policy,
-    prepare_evaluation,
-)
-from nacre.training.returns import value_from_returns
+from nacre.training.linear_critics import Sums, add_up, add_up_ahead, list_blocks, solve
+from nacre.training.preparation import bound_values
+from nacre.training.returns import bootstrapped_returns_to_go, value_from_returns
+from nacre.training.state_action_features import StateActionFeatures
 
 Numbers = NDArray[np.float64]
-NORMAL = 1.4826
-"""Times the median absolute deviation of a normal sample is its standard deviation."""
 LARGEST_SPREAD = 0.1
-"""Share of the range of returns-to-go that members may differ by and still say something."""
+"""Share of the range of returns-to-go that the standard error may be and still say something."""
 LARGEST_LEVEL_ERROR = 0.1
 """Share of that range by which the old policy's own value may be missed."""
-SETTLING = 3
-"""Epochs whose mean is compared with that of as many before them."""
 LEAST_SPREAD = 1e-3
-"""Share of that range below which no spread is believed: members of one log err together."""
+"""Share of that range below which no standard error is believed."""
+WORTHWHILE = 0.01
+"""Share of the held-out error that twice as many features have to save."""
 
 
-def default_evaluation() -> EvaluationConfig:
-    """Eight members, each on its own resample of the episodes, from the log's returns on."""
-    return EvaluationConfig(
-        critics=CriticConfig.normalised(8, hidden=(64, 64), polyak=0.95, backup="own"),
-        epochs=40,
-        steps_per_epoch=400,
-        prefit_steps=1000,
-        combine="mean",
-        averaged=True,
-        bootstrap=True,
-        asked_once=True,
-        clip_targets=True,
-    )
+@dataclass(frozen=True, eq=False)
+class Values:
+    """A policy's value at the start in every set of features.
+
+    Args:
+        whole: (sets,) by all episodes and features.
+        left_out: (sets, groups) without each group of episodes.
+        coarse: (sets,) by all episodes and half of the features.
+    """
+
+    whole: Numbers
+    left_out: Numbers
+    coarse: Numbers
+
+    def __sub__(self, other: Values) -> Values:
+        return Values(
+            self.whole - other.whole, self.left_out - other.left_out, self.coarse - other.coarse
+        )
 
 
-def brief_evaluation() -> EvaluationConfig:
-    """The same with three members and few epochs: enough to put candidates in order."""
-    whole = default_evaluation()
-    return dataclasses.replace(
-        whole, critics=dataclasses.replace(whole.critics, n_critics=3), epochs=2 * SETTLING
-    )
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """What all candidates share: the log in every set of features, and the old policy's value."""
 
-
-@dataclass(frozen=True)
-class Fitted:
-    """What all candidates share: prepared critics, and what they say of the old policy."""
-
-    preparation: Preparation
-    old: Evaluation
+    groups: NDArray[np.int64]
+    sums: tuple[Sums, ...]
+    old: Values
+    limits: tuple[float, float]
     value_range: float
     returns_mean: float
-    seed: int
 
 
 @dataclass(frozen=True)
 class FittedQ:
-    """V(candidate) - V(old) by the same networks, batches and resamples for both.
+    """V(candidate) - V(old) by critics that are linear in the same features for both.
 
     Args:
-        evaluation: The critics and how long they are fitted.
+        sets: Independent draws of the features; what they disagree about is not known.
+        groups: Groups of episodes for the jackknife.
+        sizes: Numbers of features, from few to many: the first after which twice as many do not
+            predict the held-out returns of the old policy better.
+        ridge: λ for each row of the log, in units of the features.
     """
 
-    evaluation: EvaluationConfig = field(default_factory=default_evaluation)
+    sets: int = 4
+    groups: int = 20
+    sizes: tuple[int, ...] = (128, 256, 512)
+    ridge: float = 1e-4
     name: str = "fitted_q"
     extrapolates: bool = True
     basis: Basis = "model"
 
+    def __post_init__(self) -> None:
+        problems = [
+            f"{name} = {getattr(self, name)}: give at least {least}"
+            for name, least in (("sets", 2), ("groups", 4))
+            if getattr(self, name) < least
+        ]
+        if not self.sizes or min(self.sizes) < 8:
+            problems.append(f"sizes = {self.sizes}: give at least one number from 8 on")
+        if not self.ridge > 0:
+            problems.append(f"ridge = {self.ridge}: must be positive")
+        if problems:
+            raise InputError(problems)
+
     def applies(self, problem: Problem) -> str:
         """To vector states and episodes of several steps: others have exact estimators."""
-        return find_exact_kind(problem)
+        reason = find_exact_kind(problem)
+        if not reason and problem.log.n_episodes < 4:
+            reason = f"{problem.log.n_episodes} episodes are too few to leave some out"
+        return reason
 
-    def prepare(self, key: PRNGKeyArray, problem: Problem, report: Report) -> Fitted:
-        """Fit the old policy's critics."""
-        seed = int(jax.random.randint(key, (), 0, 2**31 - 1))
-        preparation = prepare_evaluation(
-            problem.log,
-            problem.old_policy.signature,
-            self.evaluation,
-            discount=problem.discount,
-            seed=seed,
+    def prepare(self, key: PRNGKeyArray, problem: Problem, report: Report) -> Prepared:
+        """Choose the number of features, sum up the log, and solve for the old policy."""
+        log, policy = problem.log, problem.old_policy
+        rng = np.random.default_rng(np.asarray(jax.random.key_data(key)).ravel().tolist())
+        groups = rng.permutation(log.n_episodes) % min(self.groups, log.n_episodes)
+        size = self._choose_size(problem, groups, rng)
+        report(0.4)
+        sums = tuple(
+            add_up(StateActionFeatures.draw(log, policy.signature, size, rng), log, groups)
+            for _ in range(self.sets)
         )
-        old = self._fit(problem, problem.old_policy, preparation, seed, report)
-        scale = measure_value_range(problem.log, problem.discount)
-        returns = value_from_returns(problem.log, problem.discount, seed=seed)
-        return Fitted(preparation, old, scale, returns.mean, seed)
+        limits = bound_values(log, problem.discount)
+        old = self._solve(problem, policy, groups, sums, limits, lambda share: None)
+        report(1.0)
+        returns = value_from_returns(log, problem.discount, seed=int(rng.integers(2**31)))
+        span = measure_value_range(log, problem.discount)
+        return Prepared(groups, sums, old, limits, span, returns.mean)
 
     def estimate(
         self,
         key: PRNGKeyArray,
         problem: Problem,
-        prepared: Fitted,
+        prepared: Prepared,
         candidate: Policy,
         report: Report,
     ) -> Estimate:
-        """Paired differences of the members, by robust centre and spread."""
-        new = self._fit(problem, candidate, prepared.preparation, prepared.seed, report)
-        differences = np.asarray(new.per_critic, float) - np.asarray(prepared.old.per_critic, float)
-        centre, spread = describe_robustly(differences)
-        scale = prepared.value_range
-        drift = find_drift(new, prepared.old)
-        diagnostics = {
-            "old_value": float(np.median(prepared.old.per_critic)),
-            "new_value": float(np.median(new.per_critic)),
-            "member_spread": spread,
-            "drift": drift,
-            "value_range": scale,
-            "level_error": abs(float(np.median(prepared.old.per_critic)) - prepared.returns_mean),
+        """Paired differences, by set and by group left out."""
+        groups, limits = prepared.groups, prepared.limits
+        new = self._solve(problem, candidate, groups, prepared.sums, limits, report)
+        gains = new - prepared.old
+        gain, found, degrees = describe(gains, LEAST_SPREAD * prepared.value_range)
+        found |= {
+            "old_value": float(np.mean(prepared.old.whole)),
+            "new_value": float(np.mean(new.whole)),
+            "value_range": prepared.value_range,
+            "level_error": abs(float(np.mean(prepared.old.whole)) - prepared.returns_mean),
+            "features": float(prepared.sums[0].features.size),
         }
-        reason = self._find_fault(new, prepared.old, diagnostics)
+        error = found["standard_error"]
+        reason = self._find_fault(found)
         if reason:
-            return abstain(self.name, self.basis, reason, diagnostics)
-        k = len(differences)
-        error = math.hypot(spread, drift, LEAST_SPREAD * scale) * math.sqrt(1.0 + 1.0 / k)
+            return abstain(self.name, self.basis, reason, found)
         return Estimate(
             self.name,
-            centre,
-            max(error, np.finfo(float).tiny),
+            gain,
+            error,
             self.basis,
-            reason=f"{k} members, each on its own resample of the test episodes",
-            degrees=float(k - 1),
-            diagnostics=diagnostics,
+            reason=f"{prepared.sums[0].features.size} features, drawn {self.sets} times",
+            degrees=degrees,
+            diagnostics=found,
         )
 
-    def _fit(
+    def _find_fault(self, found: dict[str, float]) -> str:
+        """Why it says nothing; nothing here looks at the gain."""
+        scale = found["value_range"]
+        if not found["standard_error"] <= LARGEST_SPREAD * scale:
+            return "its standard error is more than a tenth of the range of returns"
+        if not found["level_error"] <= LARGEST_LEVEL_ERROR * scale:
+            return "it misses the old policy's own value by more than a tenth of the range"
+        return ""
+
+    def _solve(
         self,
         problem: Problem,
         policy: Policy,
-        preparation: Preparation,
-        seed: int,
+        groups: NDArray[np.int64],
+        sums: tuple[Sums, ...],
+        limits: tuple[float, float],
         report: Report,
-    ) -> Evaluation:
-        def hear(epoch: EpochReport) -> None:
-            report((epoch.epoch + 1) / epoch.epochs)
+    ) -> Values:
+        """A policy's value at the start, in every set of features."""
+        found = []
+        for number, one in enumerate(sums):
+            ahead = add_up_ahead(one.features, problem.log, policy, groups)
+            starts = one.features.expect(np.asarray(problem.start), policy)
+            found.append(self._solve_set(one, ahead, starts.astype(np.float64), problem, limits))
+            report((number + 1) / len(sums))
+        whole, left_out, coarse = zip(*found, strict=True)
+        return Values(np.array(whole), np.array(left_out), np.array(coarse))
 
-        return evaluate_policy(
-            policy,
-            problem.log,
-            problem.start,
-            self.evaluation,
-            discount=problem.discount,
-            seed=seed,
-            prepared=preparation,
-            on_epoch=hear,
-            until=has_settled,
-        )
+    def _solve_set(
+        self,
+        sums: Sums,
+        ahead: NDArray[np.float32],
+        starts: Numbers,
+        problem: Problem,
+        limits: tuple[float, float],
+    ) -> tuple[float, Numbers, float]:
+        ridge = self.ridge * len(problem.log)
+        # Each group's share of the equations; all of them, less one at a time.
+        each = sums.products - np.float32(problem.discount) * ahead
+        matrix = each.sum(axis=0, dtype=np.float64)
+        rewards = sums.rewards.sum(axis=0)
 
-    def _find_fault(self, new: Evaluation, old: Evaluation, found: dict[str, float]) -> str:
-        """Why it says nothing; nothing here looks at the gain."""
-        for one in (old, new):
-            if not one.healthy:
-                return one.reason
-        scale = found["value_range"]
-        if not found["member_spread"] <= LARGEST_SPREAD * scale:
-            return "its members differ by more than a tenth of the range of returns"
-        if not found["level_error"] <= LARGEST_LEVEL_ERROR * scale:
-            return "it misses the old policy's own value by more than a tenth of the range"
-        if not found["drift"] <= LARGEST_SPREAD * scale:
-            return "its value had not settled when it ended"
-        return ""
+        def value(matrix: Numbers, rewards: Numbers, size: int) -> float:
+            weights = solve(matrix[:size, :size], rewards[:size], ridge)
+            return float(np.mean(np.clip(starts[:, :size] @ weights, *limits)))
+
+        size = len(rewards)
+        half = max(1, sums.features.n_actions) * (size // max(1, sums.features.n_actions) // 2)
+        left_out = [
+            value(matrix - each[group], rewards - sums.rewards[group], size)
+            for group in range(len(each))
+        ]
+        return value(matrix, rewards, size), np.array(left_out), value(matrix, rewards, half)
+
+    def _choose_size(
+        self, problem: Problem, groups: NDArray[np.int64], rng: np.random.Generator
+    ) -> int:
+        """The first size after which more features do not predict held-out returns better.
+
+        There are always ten rows for each feature.
+        """
+        most = max(self.sizes[0], len(problem.log) // 10)
+        sizes = [size for size in self.sizes if size <= most]
+        known = math.inf
+        for place, size in enumerate(sizes):
+            if len(sizes) == 1:
+                break
+            features = StateActionFeatures.draw(
+                problem.log, problem.old_policy.signature, size, rng
+            )
+            error = self._find_held_out_error(problem, features, groups % 2)
+            if error > (1.0 - WORTHWHILE) * known:
+                return sizes[place - 1]
+            known = error
+        return sizes[-1]
+
+    def _find_held_out_error(
+        self, problem: Problem, features: StateActionFeatures, halves: NDArray[np.int64]
+    ) -> float:
+        """Mean squared error of the old policy's critic, of one half, for the other's returns."""
+        log = problem.log
+        sums = add_up(features, log, halves)
+        ahead = add_up_ahead(features, log, problem.old_policy, halves)
+        returns = bootstrapped_returns_to_go(log, problem.discount)
+        squares = []
+        for half in (0, 1):
+            matrix = sums.products[half] - problem.discount * ahead[half].astype(np.float64)
+            weights = solve(matrix, sums.rewards[half], self.ridge * sums.rows[half])
+            for other, some in list_blocks(log, halves):
+                if other != half:
+                    seen = features.at(log.observations[some], log.actions[some])
+                    squares.append((returns[some] - seen @ weights) ** 2)
+        return float(np.mean(np.concatenate(squares)))
 
 
-def describe_robustly(members: Numbers) -> tuple[float, float]:
-    """Median, and standard deviation by the median absolute deviation: one outlier moves neither.
+def describe(gains: Values, floor: float) -> tuple[float, dict[str, float], float]:
+    """The gain, its standard error with the parts of it, and degrees of freedom.
 
-    Few members make the latter small by chance: it is no less than half of the ordinary one.
+    Three things are not known: which episodes the log happens to hold (the jackknife's variance
+    (g - 1)/g Σ (v_i - v̄)²), what the features happen to be (the variance between the sets), and
+    what still finer features would say (the difference to half of them).
     """
-    centre = float(np.median(members))
-    robust = NORMAL * float(np.median(np.abs(members - centre)))
-    return centre, max(robust, 0.5 * float(np.std(members, ddof=1)))
-
-
-def has_settled(curves: Numbers) -> bool:
-    """Whether the last epochs moved by less than a quarter of the members' own spread.
-
-    Args:
-        curves: (epochs, members) values after each epoch.
-    """
-    if len(curves) < 2 * SETTLING:
-        return False
-    centres = np.median(curves, axis=1)
-    moved = abs(float(np.mean(centres[-SETTLING:]) - np.mean(centres[-2 * SETTLING : -SETTLING])))
-    return moved <= 0.25 * describe_robustly(curves[-1])[1]
-
-
-def find_drift(new: Evaluation, old: Evaluation) -> float:
-    """How far both values still moved in the last epochs, together."""
-    moved = []
-    for one in (new, old):
-        centres = np.median(one.member_curves, axis=1)
-        if len(centres) < 2 * SETTLING:
-            return math.inf
-        moved.append(np.mean(centres[-SETTLING:]) - np.mean(centres[-2 * SETTLING : -SETTLING]))
-    return abs(float(moved[0] - moved[1]))
+    sets, groups = gains.left_out.shape
+    centred = gains.left_out - gains.left_out.mean(axis=1, keepdims=True)
+    chance = float(np.median((groups - 1) / groups * (centred**2).sum(axis=1)))
+    between = float(np.var(gains.whole, ddof=1) * (1.0 + 1.0 / sets))
+    gain = float(np.median(gains.whole))
+    coarse = (float(np.median(gains.coarse)) - gain) ** 2
+    variance = chance + between + coarse + floor**2
+    parts = (chance, groups - 1), (between + coarse, sets - 1)
+    degrees = variance**2 / max(sum(part**2 / count for part, count in parts), 1e-300)
+    found = {
+        "standard_error": math.sqrt(variance) if math.isfinite(variance) else math.inf,
+        "error_of_episodes": math.sqrt(chance),
+        "error_of_features": math.sqrt(between),
+        "error_of_resolution": math.sqrt(coarse),
+    }
+    return gain, found, degrees

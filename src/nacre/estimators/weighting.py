@@ -20,10 +20,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float
 from numpy.typing import NDArray
 
 from nacre.estimators.state_weights import find_state_weights
@@ -31,8 +30,7 @@ from nacre.estimators.unrolled import Unrolled, unroll
 from nacre.logs import Log
 from nacre.policies.distributions import ActionDistribution
 from nacre.policies.policy import Policy, ask
-from nacre.training.critics import Critics
-from nacre.training.noise import draw_uniforms
+from nacre.training.linear_critics import LinearCritics
 
 Numbers = NDArray[np.float64]
 
@@ -40,8 +38,6 @@ MOST_EPISODES = 2000
 NEGLIGIBLE = 1e-3
 """Steps discounted below this are left to the critics."""
 N_RESAMPLES = 200
-N_ACTIONS = 4
-"""Actions drawn at each state for its value; the many states average what noise is left."""
 MOST_ROWS = 200_000
 """For weights by state: their features are held in memory."""
 CHUNK = 4096
@@ -111,8 +107,8 @@ def weigh_episodes(
     weights: Weights,
     old_policy: Policy,
     new_policy: Policy,
-    old_critics: Critics,
-    new_critics: Critics,
+    old_critics: LinearCritics,
+    new_critics: LinearCritics,
     *,
     discount: float,
     seed: int = 0,
@@ -123,8 +119,8 @@ def weigh_episodes(
         weights: The episodes and what they weigh.
         old_policy: The policy that made them.
         new_policy: The candidate.
-        old_critics: Critics of the old policy, fitted to other episodes.
-        new_critics: Critics of the candidate, fitted to other episodes.
+        old_critics: LinearCritics of the old policy, fitted to other episodes.
+        new_critics: LinearCritics of the candidate, fitted to other episodes.
         discount: γ.
         seed: Everything random follows from it.
     """
@@ -133,7 +129,7 @@ def weigh_episodes(
     rng = np.random.default_rng([seed, n])
     drawn = rng.multinomial(n, np.full(n, 1.0 / n), N_RESAMPLES).astype(np.float64)
     counts = np.concatenate([np.ones((1, n)), drawn])
-    rest = counts, discount, seed
+    rest = counts, discount
     gains = _estimate(log, table, logs, new_policy, new_critics, *rest) - _estimate(
         log, table, np.zeros_like(logs), old_policy, old_critics, *rest
     )
@@ -170,20 +166,15 @@ def _estimate(
     table: Unrolled,
     logs: Numbers,
     policy: Policy,
-    critics: Critics,
+    critics: LinearCritics,
     counts: Numbers,
     discount: float,
-    seed: int,
 ) -> Numbers:
     """(B,) estimates, one for each row of counts (B, E); `logs` are those of the weights."""
-    key = jax.random.key(seed)
 
     def read(states: Any, rows: NDArray[np.int64]) -> list[Numbers]:
         return _by_chunks(
-            lambda some: _read_critics(
-                critics, policy, jnp.asarray(states[some]), jnp.asarray(log.actions[some]), key
-            ),
-            rows,
+            lambda some: critics.read(np.asarray(states[some]), log.actions[some], policy), rows
         )
 
     rows = table.rows[table.seen]
@@ -210,7 +201,7 @@ def _average(logs: Numbers, terms: Numbers, counts: Numbers) -> Numbers:
 
 
 def _by_chunks(
-    read: Callable[[NDArray[np.int64]], tuple[Array, ...]], rows: NDArray[np.int64]
+    read: Callable[[NDArray[np.int64]], tuple[Any, ...]], rows: NDArray[np.int64]
 ) -> list[Numbers]:
     """Results for all rows; chunks are filled up with row 0 so that all have one shape."""
     parts = []
@@ -229,16 +220,3 @@ def _log_ratios(
 ) -> tuple[Float[Array, " rows"]]:
     ratio = new.log_prob(actions) - old.log_prob(actions)
     return (jnp.clip(jnp.nan_to_num(ratio), -LARGEST_LOG_RATIO, LARGEST_LOG_RATIO),)
-
-
-@eqx.filter_jit
-def _read_critics(
-    critics: Critics, policy: Policy, observations: Array, actions: Array, key: PRNGKeyArray
-) -> tuple[Float[Array, " rows"], Float[Array, " rows"]]:
-    """Q at the actions of the log, and V of the policy; means of the members."""
-    distribution = policy(observations)
-    uniforms = draw_uniforms(
-        key, N_ACTIONS, observations.shape[0], distribution.noise_size, "quasi"
-    )
-    q = jnp.mean(critics.values_at(observations, actions), axis=0)
-    return q, critics.expectation(observations, distribution, uniforms, "mean")

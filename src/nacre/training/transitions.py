@@ -158,9 +158,7 @@ class WholeEpochs:
         yield self._transitions, self._n_steps
 
 
-def draw_starts(
-    starts: Array, count: int | Int[Array, ""], key: PRNGKeyArray, n: int
-) -> Array:
+def draw_starts(starts: Array, count: int | Int[Array, ""], key: PRNGKeyArray, n: int) -> Array:
     """N of the first `count` states, with replacement."""
     return starts[jax.random.randint(key, (n,), 0, count)]
 

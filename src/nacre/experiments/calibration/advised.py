@@ -31,6 +31,7 @@ class Finalist:
         net_gain: Estimated, after the cost.
         intervals: Of the net gain, two-sided, by level.
         estimates: What each estimator says, as plain data.
+        overlap: How far it leaves the log, as plain data.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Finalist:
     net_gain: float
     intervals: Mapping[float, Interval]
     estimates: Sequence[Mapping[str, Any]] = ()
+    overlap: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,8 @@ def _read_finalist(policy: Policy, entry: CandidateEntry, n_finalists: int) -> F
         policy,
         evidence.net_gain,
         {level: evidence.bounds(split_level((1.0 + level) / 2.0, n_finalists)) for level in LEVELS},
-        [one.model_dump(mode="json") for one in entry.estimates if one.informative],
+        [one.model_dump(mode="json") for one in entry.estimates],
+        {name: entry.overlap[name] for name in ("excess", "value_range", "forms")},
     )
 
 

@@ -1,4 +1,4 @@
-"""The finite suite: structured and random tables, old policies of six kinds, exact truth."""
+"""The finite suite: structured and random tables, old policies of eight kinds, exact truth."""
 
 from __future__ import annotations
 

@@ -199,6 +199,7 @@ def describe_finalist(problem: Problem, finalist: Finalist) -> dict[str, Any]:
             {key: plain(value) if isinstance(value, float) else value for key, value in one.items()}
             for one in finalist.estimates
         ],
+        "overlap": dict(finalist.overlap),
         "cost": cost,
         "true_gain": truth.gain,
         "standard_error": truth.standard_error,

@@ -12,6 +12,8 @@ from nacre.simulators.finite import FiniteWorld, Table
 
 KINDS = (
     "random",
+    "poor",
+    "middling",
     "soft",
     "nearly_optimal",
     "epsilon_greedy",
@@ -49,6 +51,14 @@ def make_old_table(world: FiniteWorld, kind: str, rng: np.random.Generator) -> T
     pairs = (world.n_states, world.n_actions)
     if kind == "random":
         return rng.dirichlet(np.ones(world.n_actions), world.n_states)
+    if kind == "poor":
+        share = rng.uniform(0.2, 0.5)
+        others = rng.dirichlet(np.ones(world.n_actions), world.n_states)
+        return (1 - share) * _draw_poor(world, best, rng) + share * others
+    if kind == "middling":
+        share = rng.uniform(0.3, 0.7)
+        others = rng.dirichlet(np.ones(world.n_actions), world.n_states)
+        return (1 - share) * best + share * others
     if kind == "soft":
         return _soften(world, best, rng.uniform(0.1, 0.5))
     if kind == "nearly_optimal":
