@@ -179,8 +179,8 @@ def test_the_summary_counts_answers_by_aim() -> None:
         "| --- | --- | --- | --- | --- | --- | --- |",
         "| drift | 2 | 1 | 1 | 0 | 0 | 1 |",
         "| hidden variable | 1 | 0 | 0 | 1 | 0 | 0 |",
-        "| *what a log can show* | 2 | 1 | 1 | 0 | 0 | 1 |",
-        "| *what no log can show* | 1 | 0 | 0 | 1 | 0 | 0 |",
+        "| *the cause is in the log* | 2 | 1 | 1 | 0 | 0 | 1 |",
+        "| *the cause is not in the log* | 1 | 0 | 0 | 1 | 0 | 0 |",
     ]
     assert len(attacks.write_summary([]).splitlines()) == 2
 

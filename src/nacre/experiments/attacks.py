@@ -143,10 +143,10 @@ def write_summary(records: Sequence[Record]) -> str:
         same = [record for record in records if record["kind"] == kind]
         if same:
             rows.append(_summarise(kind, same))
-    if records:
-        seen = [record for record in records if not record["hidden"]]
-        rows.append(_summarise("*what a log can show*", seen))
-        rows.append(_summarise("*what no log can show*", [one for one in records if one["hidden"]]))
+    for title, hidden_ones in (("in", False), ("not in", True)):
+        same = [record for record in records if record["hidden"] == hidden_ones]
+        if records:
+            rows.append(_summarise(f"*the cause is {title} the log*", same))
     return "\n".join(rows)
 
 

@@ -1,4 +1,4 @@
-"""What no log shows: a hidden variable behind action and reward, episodes that were deleted."""
+"""What is not in the log: a variable behind action and reward, episodes that were deleted."""
 
 from __future__ import annotations
 

@@ -58,7 +58,8 @@ class Attack:
         kind: What it aims at.
         what: What was done to the log, in one plain sentence.
         make: Makes it real from random numbers.
-        hidden: Whether nothing in any log could show it.
+        hidden: Whether the cause is in no column and no row of the log: a hidden variable, episodes
+            that were deleted, an event that is still to come.
         same_as: Name of the attack whose answer this one has to repeat; it gets the same random
             numbers.
     """
