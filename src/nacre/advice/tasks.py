@@ -37,10 +37,11 @@ def check_log(setting: Setting, *, report: Any) -> LogChecks:
 def split_log(setting: Setting, *, checks: LogChecks, report: Any) -> Split:
     """Whole episodes, once; repeated ones count once, so that none lands in both parts.
 
-    Too few different ones forbid a switch: then the log is split as it is, to have numbers at all.
+    Foreign episodes are left out. Where too few are left, or most are foreign, no switch is
+    possible: then the log is split as it is, to have numbers at all.
     """
-    keep = checks.duplicates.keep
-    whole = checks.has_too_few or len(keep) == setting.log.n_episodes
+    keep = checks.find_usable()
+    whole = checks.forbids_switch or len(keep) == setting.log.n_episodes
     log = setting.log if whole else setting.log.select(keep)
     parts = log.split(setting.config.learning_share, seed=setting.seed)
     return Split(*parts, checks.old_policy)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nacre.diagnostics.duplicates import Duplicates, find_duplicates
 from nacre.diagnostics.exploration import Exploration, find_exploration
@@ -72,12 +73,19 @@ class LogChecks:
     @property
     def n_different(self) -> int:
         """Episodes that count."""
-        return len(self.duplicates.counts)
+        return len(self.find_usable())
 
     @property
     def has_too_few(self) -> bool:
         """Whether there are fewer different episodes than a switch needs."""
         return self.n_different < self.config.least_episodes
+
+    def find_usable(self) -> NDArray[np.int64]:
+        """Numbers of the episodes that count: of repeated ones the first, and no foreign ones."""
+        keep = np.asarray(self.duplicates.keep, np.int64)
+        if not self.behaviour.on_policy:
+            return keep
+        return keep[self.behaviour.own[keep]]
 
     @property
     def reason(self) -> str:
@@ -154,7 +162,7 @@ class LogChecks:
         if self.behaviour.on_policy and self.behaviour.own.all():
             return ""
         remedy = (
-            "Leave these episodes out if they came from elsewhere."
+            "They are left out."
             if self.behaviour.on_policy
             else "Give the policy that made the log, or clone it from the log."
         )

@@ -118,7 +118,7 @@ class FittedQ:
             for _ in range(self.sets)
         )
         limits = bound_values(log, problem.discount)
-        old = self._solve(problem, policy, groups, sums, limits, lambda share: None)
+        old = self._solve(problem, policy, groups, sums, lambda share: None)
         report(1.0)
         returns = value_from_returns(log, problem.discount, seed=int(rng.integers(2**31)))
         span = measure_value_range(log, problem.discount)
@@ -134,10 +134,13 @@ class FittedQ:
     ) -> Estimate:
         """Paired differences, by set and by group left out."""
         groups, limits = prepared.groups, prepared.limits
-        new = self._solve(problem, candidate, groups, prepared.sums, limits, report)
+        new = self._solve(problem, candidate, groups, prepared.sums, report)
         gains = new - prepared.old
         gain, found, degrees = describe(gains, LEAST_SPREAD * prepared.value_range)
+        values = np.concatenate([new.whole, prepared.old.whole])
+        low, high = limits
         found |= {
+            "beyond_limits": max(0.0, float(np.max(np.maximum(low - values, values - high)))),
             "old_value": float(np.mean(prepared.old.whole)),
             "new_value": float(np.mean(new.whole)),
             "value_range": prepared.value_range,
@@ -165,6 +168,8 @@ class FittedQ:
             return "its standard error is more than a tenth of the range of returns"
         if not found["level_error"] <= LARGEST_LEVEL_ERROR * scale:
             return "it misses the old policy's own value by more than a tenth of the range"
+        if not found["beyond_limits"] <= 0.0:
+            return "its values are beyond what the rewards of the log allow"
         return ""
 
     def _solve(
@@ -173,7 +178,6 @@ class FittedQ:
         policy: Policy,
         groups: NDArray[np.int64],
         sums: tuple[Sums, ...],
-        limits: tuple[float, float],
         report: Report,
     ) -> Values:
         """A policy's value at the start, in every set of features."""
@@ -181,7 +185,7 @@ class FittedQ:
         for number, one in enumerate(sums):
             ahead = add_up_ahead(one.features, problem.log, policy, groups)
             starts = one.features.expect(np.asarray(problem.start), policy)
-            found.append(self._solve_set(one, ahead, starts.astype(np.float64), problem, limits))
+            found.append(self._solve_set(one, ahead, starts.astype(np.float64), problem))
             report((number + 1) / len(sums))
         whole, left_out, coarse = zip(*found, strict=True)
         return Values(np.array(whole), np.array(left_out), np.array(coarse))
@@ -192,7 +196,6 @@ class FittedQ:
         ahead: NDArray[np.float32],
         starts: Numbers,
         problem: Problem,
-        limits: tuple[float, float],
     ) -> tuple[float, Numbers, float]:
         ridge = self.ridge * len(problem.log)
         # Each group's share of the equations; all of them, less one at a time.
@@ -202,7 +205,7 @@ class FittedQ:
 
         def value(matrix: Numbers, rewards: Numbers, size: int) -> float:
             weights = solve(matrix[:size, :size], rewards[:size], ridge)
-            return float(np.mean(np.clip(starts[:, :size] @ weights, *limits)))
+            return float(np.mean(starts[:, :size] @ weights))
 
         size = len(rewards)
         half = max(1, sums.features.n_actions) * (size // max(1, sums.features.n_actions) // 2)

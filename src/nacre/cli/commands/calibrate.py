@@ -102,6 +102,7 @@ def _describe(line: dict[str, Any], number: int, total: int) -> str:
 def _print_summary(plan: Any, docs: Path | None, *, as_json: bool, quiet: bool) -> None:
     from nacre.cli import console
     from nacre.errors import InputError
+    from nacre.experiments.calibration.ablation import compare_variants, tabulate_variants
     from nacre.experiments.calibration.page import write_page
     from nacre.experiments.calibration.records import read_suite
     from nacre.experiments.calibration.summary import summarise, tabulate, tabulate_rules
@@ -114,7 +115,7 @@ def _print_summary(plan: Any, docs: Path | None, *, as_json: bool, quiet: bool) 
         raise InputError(
             f"{plan.path}: no records of {plan.suite} there; run nacre calibrate {plan.suite} first"
         )
-    figures = summarise(lines)
+    figures = summarise(lines) | {"ablation": compare_variants(lines)}
     written = [] if docs is None else write_page(plan.out, docs)
     if as_json:
         console.print_json(figures)
@@ -123,6 +124,7 @@ def _print_summary(plan: Any, docs: Path | None, *, as_json: bool, quiet: bool) 
         tabulate(figures, "worlds"),
         tabulate(figures, "kinds"),
         tabulate_rules(figures),
+        tabulate_variants(figures["ablation"]),
     ):
         typer.echo(format_markdown(header, rows) + "\n")
     if not quiet:

@@ -64,7 +64,7 @@ def choose_strongest(estimates: Estimates, finalist: Line) -> Estimates:
 
 def charge_nothing(estimates: Estimates, finalist: Line) -> Estimates:
     """No penalty for what lies outside of the log."""
-    return tuple(_with_penalty(one, 0.0, 0.0) for one in estimates)
+    return tuple(dataclasses.replace(one, overlap_penalty=0.0) for one in estimates)
 
 
 def _only(name: str) -> Change:
@@ -75,32 +75,17 @@ def _only(name: str) -> Change:
 
 
 def _charge(form: str) -> Change:
-    """The penalty by another measure of the share that lies outside, in proportion."""
+    """The penalty by another measure of the share that lies outside."""
 
     def change(estimates: Estimates, finalist: Line) -> Estimates:
         overlap = finalist["overlap"]
-        ratio = overlap["forms"][form]
+        penalty = overlap["forms"][form] * overlap["value_range"]
         return tuple(
-            _with_penalty(one, *_scale_penalty(one, overlap, ratio))
-            if one.estimator in PENALISED
-            else one
+            dataclasses.replace(one, overlap_penalty=penalty) if one.estimator in PENALISED else one
             for one in estimates
         )
 
     return change
-
-
-def _scale_penalty(estimate: Estimate, overlap: Line, share: float) -> tuple[float, float]:
-    """What the penalties are per unit of the share, times another share."""
-    known = overlap["excess"]
-    if known > 0:
-        factor = share / known
-        return factor * estimate.overlap_penalty, factor * estimate.find_allowance()
-    return share * overlap["value_range"], share * overlap["value_range"]
-
-
-def _with_penalty(estimate: Estimate, down: float, up: float) -> Estimate:
-    return dataclasses.replace(estimate, overlap_penalty=down, overlap_allowance=up)
 
 
 def read_evidence(finalist: Line, change: Change) -> Evidence:

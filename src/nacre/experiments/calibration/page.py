@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from nacre.experiments.calibration.ablation import compare_variants, tabulate_variants
 from nacre.experiments.calibration.case import LEVELS
 from nacre.experiments.calibration.records import find_path, read_suite
 from nacre.experiments.calibration.run import SUITES
@@ -66,6 +67,9 @@ def _write_section(
             f"![Nominal against actual coverage]({figure})\n",
             "Beside it, plain ways to decide by a point estimate, on the same candidates:\n",
             format_markdown(*tabulate_rules(summary)) + "\n",
+            "The same decisions by parts of the rule, and with other penalties for what lies outside "
+            "of the log:\n",
+            format_markdown(*tabulate_variants(compare_variants(lines))) + "\n",
             "By world:\n",
             format_markdown(*tabulate(summary, "worlds")) + "\n",
             "By kind of old policy:\n",
