@@ -7,6 +7,7 @@ import functools
 import json
 import math
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -526,6 +527,26 @@ def test_discount_and_confidence_may_be_given_beside_a_configuration() -> None:
 
 
 # Starts, prices, looks, rules
+
+
+def test_a_file_is_taken_where_a_configuration_is(tmp_path: Path) -> None:
+    path = tmp_path / "advice.toml"
+    path.write_text(CONFIG.as_toml(), encoding="utf-8")
+    by_file = ask_about_rooms(config=str(path)).as_json()
+    by_object = find_rooms_advice(LOW_PRICE).as_json()
+    assert by_file | {"wall_seconds": 0} == by_object | {"wall_seconds": 0}
+    # What the file does not say fits the log.
+    path.write_text('learners = []\nestimators = ["tabular"]\n', encoding="utf-8")
+    record = ask_about_rooms(config=path, confidence=0.9).record
+    assert record.config["learners"] == []
+    assert (record.config["confidence"], record.config["discount"]) == (0.9, 0.99)
+
+
+def test_a_bad_file_is_refused_before_the_log_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "advice.toml"
+    path.write_text("discount = 2\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"advice\.toml: discount = 2\.0: must lie in"):
+        advise("no_such_log.parquet", make_policy(OLD), make_cost(LOW_PRICE), config=path)
 
 
 def test_a_start_of_its_own() -> None:

@@ -51,6 +51,15 @@ transaction_weight = 0.01
 kind = "indices"
 sets = [[0], [1]]
 """
+FILE = """\
+rule = "majority"
+[[learners]]
+kind = "monte_carlo_greedy"
+share = 0.25
+[[estimators]]
+kind = "importance_sampling"
+least_effective = 30
+"""
 
 
 def make_world() -> FiniteWorld:
@@ -148,6 +157,26 @@ def _true_gain(new: np.ndarray) -> float:
     """In closed form: every step is alike, and half of them are followed by another."""
     value = [float(table[0, 1] + table[1, 0]) / 2 for table in (new, OLD)]
     return (value[0] - value[1]) / (1.0 - DISCOUNT / 2)
+
+
+@pytest.mark.usefixtures("installed")
+def test_its_parts_are_configured_in_a_file_as_ours_are(tmp_path: Path) -> None:
+    path = tmp_path / "advice.toml"
+    path.write_text(FILE, encoding="utf-8")
+    config = AdviceConfig.from_toml(path)
+    (learner,), (estimator,) = config.learners, config.estimators
+    assert learner == LEARNERS.find("monte_carlo_greedy")(share=0.25)  # type: ignore[call-arg]
+    assert estimator == ESTIMATORS.find("importance_sampling")(least_effective=30.0)  # type: ignore[call-arg]
+    assert config.rule == RULES.find("majority")()
+    record = config.as_json()
+    kinds = [record[name][0]["kind"] for name in ("learners", "estimators")]
+    assert [*kinds, record["rule"]] == ["monte_carlo_greedy", "importance_sampling", "majority"]
+    for one in (config, AdviceConfig(), AdviceConfig(rule=config.rule)):
+        path.write_text(one.as_toml(), encoding="utf-8")
+        assert AdviceConfig.from_toml(path) == one
+    path.write_text(FILE.replace("share", "shares"), encoding="utf-8")
+    with pytest.raises(InputError, match="monte_carlo_greedy has no such field; did you mean sha"):
+        AdviceConfig.from_toml(path)
 
 
 @pytest.mark.usefixtures("installed")
