@@ -16,7 +16,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from nacre.advice.record import DecisionRecord, check_decision
-from nacre.inference.break_even import find_break_even, find_limits
+from nacre.inference.break_even import draw_line, find_break_even
 from nacre.inference.evidence import Circumstances, Evidence
 from nacre.inference.paper_rule import PaperRule
 from nacre.inference.price import LEAST_MASS, Price
@@ -182,7 +182,7 @@ def test_limits_are_those_of_the_library(record: DecisionRecord) -> None:
     for entry in record.candidates:
         evidence = entry.as_evidence()
         limits = find_line(entry.name, evidence, record.interval_level).limits
-        expected = find_limits(evidence, record.interval_level)
+        expected = draw_line(evidence, record.interval_level).limits
         assert dataclasses.astuple(limits) == pytest.approx(dataclasses.astuple(expected))
 
 
@@ -229,6 +229,8 @@ def test_an_error_of_a_cost_of_nothing_stays() -> None:
     line = find_line("one", evidence, 0.95)
     assert line.bounds_at(0.0)[1:] == pytest.approx(evidence.bounds(0.95))
     assert line.bounds_at(line.limits.proven)[1] == pytest.approx(0.0, abs=1e-12)
+    ends = Prices((line,), (0.0, 0.0), "bounds", False).find_ends(0, 0.0)
+    assert ends.proven == find_break_even(evidence, 0.95).learning_weight
 
 
 def test_a_cost_that_nothing_moves_cannot_be_tried(document: dict[str, Any]) -> None:
