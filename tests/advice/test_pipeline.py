@@ -25,6 +25,7 @@ from nacre.errors import InputError
 from nacre.estimators.base import Estimate, Estimator, Problem, Report
 from nacre.estimators.tabular import Tabular
 from nacre.inference.paper_rule import PaperRule
+from nacre.inference.rule import BoundsRule, Rule
 from nacre.learners.base import Candidate, LearningProblem
 from nacre.learners.scale_noise import ScaleNoise
 from nacre.logs import Log
@@ -274,10 +275,11 @@ def test_what_lies_outside_is_charged_on_who_extrapolates() -> None:
     assert other.overlap_penalty == 0.0
 
 
-def test_drift_forbids_a_switch_and_names_where_it_began() -> None:
+@pytest.mark.parametrize("rule", [BoundsRule(), PaperRule()])
+def test_drift_forbids_a_switch_and_names_where_it_began(rule: Rule) -> None:
     richer = dataclasses.replace(WORLD, reward=3.0 * np.asarray(WORLD.reward))
     log = join(make_rooms_log(), sample_rooms(world=richer, seed=102))
-    advice = ask_about_rooms(log=log)
+    advice = ask_about_rooms(log=log, config=dataclasses.replace(CONFIG, rule=rule))
     assert advice.verdict == "undecided"
     assert advice.record.forbidden == "the log drifts (rewards)"
     assert advice.record.reason == advice.record.forbidden

@@ -21,6 +21,7 @@ from nacre.estimators import ESTIMATORS, Problem
 from nacre.estimators.base import report_nothing
 from nacre.inference import RULES
 from nacre.inference.evidence import Circumstances
+from nacre.inference.rule import apply_rule
 from nacre.learners import LEARNERS
 from nacre.learners.net_actor_critic.learner import NetActorCritic
 from nacre.logs import LOG_FORMATS, Log, read_log, write_log
@@ -236,4 +237,4 @@ def test_the_majority_decides_where_all_would_not() -> None:
     assert rule([make_evidence(make_estimate(-9.0))], circumstances).verdict == "keep"
     assert rule([make_evidence()], circumstances).verdict == "undecided"
     forbidden = Circumstances(0.95, 100, forbidden="the log is not the old policy's own")
-    assert rule([two_of_three], forbidden).verdict == "undecided"
+    assert apply_rule(rule, [two_of_three], forbidden).verdict == "undecided"

@@ -20,7 +20,7 @@ from nacre.inference.break_even import draw_line, find_break_even
 from nacre.inference.evidence import Circumstances, Evidence
 from nacre.inference.paper_rule import PaperRule
 from nacre.inference.price import LEAST_MASS, Price
-from nacre.inference.rule import BoundsRule, Decision, Rule
+from nacre.inference.rule import BoundsRule, Decision, Rule, apply_rule
 from nacre.report.prices import Prices, Tried, build_prices, find_line
 from nacre.report.templates import read_asset
 from tests.report.conftest import DOCUMENT, FIRST_DOCUMENT
@@ -35,7 +35,7 @@ def decide_by_rule(record: DecisionRecord, learning: float, transaction: float) 
     evidence = [_charge(one.as_evidence(), learning, transaction) for one in record.candidates]
     rule: Rule = PaperRule() if record.rule == "paper" else BoundsRule()
     circumstances = Circumstances(record.confidence_level, forbidden=record.forbidden)
-    return rule(evidence, circumstances)
+    return apply_rule(rule, evidence, circumstances)
 
 
 def _charge(evidence: Evidence, learning: float, transaction: float) -> Evidence:
@@ -56,8 +56,9 @@ def vary(change: str) -> dict[str, Any]:
     document = copy.deepcopy(FIRST_DOCUMENT if change == "first format" else DOCUMENT)
     if change == "paper":
         document["rule"] = "paper"
-    elif change == "forbidden":
+    elif change.startswith("forbidden"):
         document["forbidden"] = "most of the log was not made by the given old policy"
+        document["rule"] = "paper" if change.endswith("paper") else "bounds"
     elif change == "uncertain":
         for entry in document["candidates"]:
             entry["price"]["error"] = 0.6
@@ -70,7 +71,16 @@ def vary(change: str) -> dict[str, Any]:
     return document
 
 
-CHANGES = ["none", "paper", "forbidden", "uncertain", "unknown", "fixed", "first format"]
+CHANGES = [
+    "none",
+    "paper",
+    "forbidden",
+    "forbidden paper",
+    "uncertain",
+    "unknown",
+    "fixed",
+    "first format",
+]
 
 
 def draw_weights(seed: int = 100) -> list[tuple[float, float]]:
@@ -128,7 +138,7 @@ def test_any_evidence_leads_to_the_answer_of_the_rule(
     lines = tuple(find_line("one", one, level) for one in evidence)
     tried = Prices(lines, (3.0, 1.0), "bounds", forbidden).decide_at(learning, transaction)
     charged = [_charge(one, learning, transaction) for one in evidence]
-    expected = BoundsRule()(charged, circumstances)
+    expected = apply_rule(BoundsRule(), charged, circumstances)
     # Where a bound is zero up to rounding, either answer is right.
     bounds = [bound for one in charged for bound in one.bounds(level)]
     assume(all(abs(bound) > TOLERANCE for bound in bounds))

@@ -13,7 +13,7 @@ this arithmetic.
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from nacre.advice.record import DecisionRecord, finite
@@ -97,10 +97,12 @@ class Prices:
         verdict: Verdict = "undecided"
         if self.rule == "paper":
             verdict = "switch" if means[chosen] > 0 else "keep"
-        elif proven and not self.forbidden:
+        elif proven:
             verdict = "switch"
         elif all(high < 0 for _, _, high in found):
             verdict = "keep"
+        if verdict == "switch" and self.forbidden:
+            verdict = "undecided"
         return Tried(verdict, chosen, costs[chosen], *found[chosen])
 
     def find_ends(self, weight: int, other: float) -> Limits:
@@ -123,9 +125,8 @@ class Prices:
         """A line's limits as the rule sees them: one only where points decide."""
         limits = line.limits
         if self.rule == "paper":
-            return Limits(limits.expected, limits.expected, limits.expected)
-        proven = -math.inf if self.forbidden else limits.proven
-        return Limits(proven, limits.expected, limits.possible)
+            limits = Limits(limits.expected, limits.expected, limits.expected)
+        return replace(limits, proven=-math.inf) if self.forbidden else limits
 
     def as_json(self) -> dict[str, Any]:
         """For the script; null stands for what is not known."""
