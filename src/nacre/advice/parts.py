@@ -134,8 +134,12 @@ def _read_value(hint: Any, value: Any, present: Any, place: str, problems: list[
         cls = _choose_class(classes, table, present, place, problems)
         if cls is None:
             return UNFIT
-        # What another class had says nothing of this one.
-        start = present if type(present) is cls else cls()
+        try:
+            # What another class had says nothing of this one.
+            start = present if type(present) is cls else cls()
+        except TypeError:
+            problems.append(f"{place}: {name_class(cls)} has no defaults; give it in Python")
+            return UNFIT
         changed = change_part(start, table, place, problems, name_class(cls))
         return UNFIT if changed is None else changed
     found = read_plain(hint, value)
@@ -160,9 +164,9 @@ def _choose_class(
         if chosen is None:
             problems.append(f"{place}: has no kind; known are {', '.join(known)}")
         return chosen
-    if kind not in known:
+    if str(kind) not in known:
         problems.append(f"{place}.kind = {show(kind)}: {suggest_name(str(kind), known)}")
-    return known.get(kind)
+    return known.get(str(kind))
 
 
 def _locate(place: str, problem: str, part: Any) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 import time
 from collections.abc import Sequence
 
@@ -63,7 +62,7 @@ def advise(
     """
     began = time.perf_counter()
     # A file is read before the log: that may take long.
-    changes = read_changes(config) if isinstance(config, str | os.PathLike) else {}
+    changes = {} if config is None or isinstance(config, AdviceConfig) else read_changes(config)
     given = read_inputs(log, old_policy, cost, start, candidates, uncertainty, seed)
     if not isinstance(config, AdviceConfig):
         config = dataclasses.replace(suggest_config(given.log), **changes)
