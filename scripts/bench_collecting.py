@@ -9,7 +9,6 @@ turns, so that a busy moment of the machine hits both. `--out FILE` writes the f
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import statistics
 import time
@@ -22,6 +21,7 @@ import gymnasium
 import jax
 import jax.numpy as jnp
 import numpy as np
+from bench_shared import write_figures
 
 from nacre.policies.network_policy import MLPPolicy
 from nacre.simulators.registry import World, find_world, is_traffic
@@ -120,11 +120,7 @@ def main() -> None:
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     figures = {name: measure(name, arguments.rounds) for name in WORLDS}
-    text = json.dumps(figures, indent=2)
-    print(text)
-    if arguments.out:
-        arguments.out.parent.mkdir(parents=True, exist_ok=True)
-        arguments.out.write_text(text + "\n")
+    write_figures(figures, arguments.out)
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pyarrow.parquet as pq
+from bench_shared import write_figures
 
 from nacre.logs import Log, read_log
 from nacre.logs.formats.tables import build_table
@@ -246,13 +247,10 @@ def main() -> None:
     else:
         directory = Path(tempfile.mkdtemp(dir=options.dir, prefix="bench-mapped-"))
         try:
-            text = json.dumps(compare(directory, options), indent=2)
+            figures = compare(directory, options)
         finally:
             shutil.rmtree(directory)
-        print(text)
-        if options.out is not None:
-            options.out.parent.mkdir(parents=True, exist_ok=True)
-            options.out.write_text(f"{text}\n", encoding="utf-8")
+        write_figures(figures, options.out)
 
 
 if __name__ == "__main__":

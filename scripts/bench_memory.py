@@ -4,38 +4,16 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import json
 
-import gymnasium
 import jax
 import numpy as np
+from bench_shared import make_log, write_figures
 
 from nacre.cli.bench import peak_memory
 from nacre.costs import TransportCost, UniformBox, groups
 from nacre.learners.net_actor_critic.config import default
 from nacre.learners.net_actor_critic.run import learn
-from nacre.logs import Log
 from nacre.policies import MLPPolicy, Signature
-
-
-def make_log(rows: int, seed: int) -> Log:
-    """Made-up rows in episodes of 1000; memory does not depend on their content."""
-    rng = np.random.default_rng(seed)
-    truncated = np.zeros(rows, bool)
-    truncated[999::1000] = True
-    truncated[-1] = True
-    observations = rng.standard_normal((rows, 27), dtype=np.float32)
-    following = np.concatenate([observations[1:], observations[:1]])
-    return Log.from_arrays(
-        observations,
-        np.tanh(rng.standard_normal((rows, 8), dtype=np.float32)),
-        rng.standard_normal(rows, dtype=np.float32),
-        np.zeros(rows, bool),
-        truncated,
-        following,
-        observation_space=gymnasium.spaces.Box(-np.inf, np.inf, (27,), np.float32),
-        action_space=gymnasium.spaces.Box(-1.0, 1.0, (8,), np.float32),
-    )
 
 
 def main() -> None:
@@ -60,7 +38,7 @@ def main() -> None:
         / 1e6,
         "peak_rss_mb": peak_memory(),
     }
-    print(json.dumps(figures, indent=2))
+    write_figures(figures)
 
 
 if __name__ == "__main__":

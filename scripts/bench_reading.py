@@ -15,32 +15,13 @@ import tempfile
 import time
 from pathlib import Path
 
-import gymnasium
 import numpy as np
+from bench_shared import make_log, write_figures
 
 from nacre.cli.bench import peak_memory
-from nacre.logs import Log, read_log, write_log
+from nacre.logs import read_log, write_log
 
 ROW_ARRAYS = ("observations", "actions", "rewards", "next_observations", "terminated", "truncated")
-
-
-def make_log(rows: int, seed: int) -> Log:
-    """Made-up rows in episodes of 1000."""
-    rng = np.random.default_rng(seed)
-    truncated = np.zeros(rows, bool)
-    truncated[999::1000] = True
-    truncated[-1] = True
-    observations = rng.standard_normal((rows, 27), dtype=np.float32)
-    return Log.from_arrays(
-        observations,
-        np.tanh(rng.standard_normal((rows, 8), dtype=np.float32)),
-        rng.standard_normal(rows, dtype=np.float32),
-        np.zeros(rows, bool),
-        truncated,
-        np.concatenate([observations[1:], observations[:1]]),
-        observation_space=gymnasium.spaces.Box(-np.inf, np.inf, (27,), np.float32),
-        action_space=gymnasium.spaces.Box(-1.0, 1.0, (8,), np.float32),
-    )
 
 
 def read_parquet(path: Path) -> int:
@@ -100,11 +81,7 @@ def main() -> None:
     elif arguments.read:
         print(json.dumps(measure(arguments.read, arguments.path)))
     else:
-        text = json.dumps(compare(arguments.rows), indent=2)
-        print(text)
-        if arguments.out is not None:
-            arguments.out.parent.mkdir(parents=True, exist_ok=True)
-            arguments.out.write_text(f"{text}\n", encoding="utf-8")
+        write_figures(compare(arguments.rows), arguments.out)
 
 
 def compare(rows: int) -> dict[str, float]:

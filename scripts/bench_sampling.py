@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import json
 import statistics
 import time
 from pathlib import Path
@@ -18,6 +17,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from bench_shared import write_figures
 
 from nacre.cli.bench import make_learning
 from nacre.learners.net_actor_critic.config import LearnerConfig, paper
@@ -106,11 +106,7 @@ def main() -> None:
     figures["speed_up"] = statistics.median(
         quasi / plain for quasi, plain in zip(rates["quasi"], rates["ordinary"], strict=True)
     )
-    text = json.dumps(figures, indent=2)
-    print(text)
-    if arguments.out:
-        arguments.out.parent.mkdir(parents=True, exist_ok=True)
-        arguments.out.write_text(text + "\n")
+    write_figures(figures, arguments.out)
 
 
 if __name__ == "__main__":

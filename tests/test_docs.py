@@ -19,6 +19,7 @@ from nacre.advice import config as advice_config
 from nacre.advice import pipeline
 from nacre.advice.config import AdviceConfig, suggest_config
 from nacre.costs import build_cost, parse_cost
+from nacre.errors import InputError
 from nacre.experiments.summary import Summary
 from nacre.experiments.tables import TABLES
 from nacre.learners.scale_noise import ScaleNoise
@@ -109,6 +110,20 @@ def test_the_cost_pages_have_every_kind_of_every_table() -> None:
     assert kinds >= {"transport", "general", "difference", "local", "global"}
     assert groups >= {"sign", "thresholds", "boxes", "indices", "halves"}
     assert states >= {"log", "box", "finite", "given"}
+
+
+def test_the_page_of_advice_shows_a_configuration(tmp_path: Path) -> None:
+    (text,) = _blocks(_page("advice"), "toml")
+    path = tmp_path / "advice.toml"
+    path.write_text(text, encoding="utf-8")
+    config = AdviceConfig.from_toml(path)
+    assert [one.name for one in config.learners] == ["nac-0.1", "noise-0.3"]
+    assert [one.name for one in config.estimators] == ["fitted_q"]
+    path.write_text(text.replace("kl_weight", "kl_wait").replace("= 30", "= 'many'"))
+    with pytest.raises(InputError) as caught:
+        AdviceConfig.from_toml(path)
+    said = [problem.replace(str(path), path.name) for problem in caught.value.problems]
+    assert "\n".join(said) in _page("advice").read_text(encoding="utf-8")
 
 
 def test_the_page_of_the_tables_names_every_field() -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 
 
 class InputError(ValueError):
@@ -17,3 +18,10 @@ class InputError(ValueError):
             (problems,) if isinstance(problems, str) else tuple(problems)
         )
         super().__init__("\n".join(self.problems))
+
+
+def suggest_name(name: str, known: Iterable[str]) -> str:
+    """The remedy for a name that nobody knows: the nearest one, else all there are."""
+    names = list(known)
+    near = get_close_matches(name, names, n=1)
+    return f"did you mean {near[0]}?" if near else f"known are {', '.join(names) or 'none'}"

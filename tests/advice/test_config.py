@@ -20,6 +20,7 @@ from nacre.errors import InputError
 from nacre.estimators import ESTIMATORS, Estimator
 from nacre.estimators.tabular import Tabular
 from nacre.inference.rule import BoundsRule, Rule
+from nacre.learners import LEARNERS
 from nacre.learners.base import Learner
 from nacre.learners.net_actor_critic.learner import NetActorCritic
 from nacre.learners.scale_noise import ScaleNoise
@@ -88,7 +89,7 @@ def test_records_hold_every_value_as_plain_data(config: AdviceConfig) -> None:
     assert record["rule"] == "bounds"
     assert set(record) == {one.name for one in dataclasses.fields(AdviceConfig)}
     assert [one["name"] for one in record["learners"]] == [one.name for one in config.learners]
-    assert record["learners"][0]["kind"] == type(config.learners[0]).__name__
+    assert LEARNERS.find(record["learners"][0]["kind"]) is type(config.learners[0])
     assert record["learners"][-1]["factor"] == 0.3
     assert {"tabular", "fitted_q"} <= {one["name"] for one in record["estimators"]}
 

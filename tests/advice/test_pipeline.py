@@ -7,6 +7,7 @@ import functools
 import json
 import math
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -24,6 +25,7 @@ from nacre.errors import InputError
 from nacre.estimators.base import Estimate, Estimator, Problem, Report
 from nacre.estimators.tabular import Tabular
 from nacre.inference.paper_rule import PaperRule
+from nacre.inference.rule import BoundsRule, Rule
 from nacre.learners.base import Candidate, LearningProblem
 from nacre.learners.scale_noise import ScaleNoise
 from nacre.logs import Log
@@ -273,10 +275,11 @@ def test_what_lies_outside_is_charged_on_who_extrapolates() -> None:
     assert other.overlap_penalty == 0.0
 
 
-def test_drift_forbids_a_switch_and_names_where_it_began() -> None:
+@pytest.mark.parametrize("rule", [BoundsRule(), PaperRule()])
+def test_drift_forbids_a_switch_and_names_where_it_began(rule: Rule) -> None:
     richer = dataclasses.replace(WORLD, reward=3.0 * np.asarray(WORLD.reward))
     log = join(make_rooms_log(), sample_rooms(world=richer, seed=102))
-    advice = ask_about_rooms(log=log)
+    advice = ask_about_rooms(log=log, config=dataclasses.replace(CONFIG, rule=rule))
     assert advice.verdict == "undecided"
     assert advice.record.forbidden == "the log drifts (rewards)"
     assert advice.record.reason == advice.record.forbidden
@@ -526,6 +529,26 @@ def test_discount_and_confidence_may_be_given_beside_a_configuration() -> None:
 
 
 # Starts, prices, looks, rules
+
+
+def test_a_file_is_taken_where_a_configuration_is(tmp_path: Path) -> None:
+    path = tmp_path / "advice.toml"
+    path.write_text(CONFIG.as_toml(), encoding="utf-8")
+    by_file = ask_about_rooms(config=str(path)).as_json()
+    by_object = find_rooms_advice(LOW_PRICE).as_json()
+    assert by_file | {"wall_seconds": 0} == by_object | {"wall_seconds": 0}
+    # What the file does not say fits the log.
+    path.write_text('learners = []\nestimators = ["tabular"]\n', encoding="utf-8")
+    record = ask_about_rooms(config=path, confidence=0.9).record
+    assert record.config["learners"] == []
+    assert (record.config["confidence"], record.config["discount"]) == (0.9, 0.99)
+
+
+def test_a_bad_file_is_refused_before_the_log_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "advice.toml"
+    path.write_text("discount = 2\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"advice\.toml: discount = 2\.0: must lie in"):
+        advise("no_such_log.parquet", make_policy(OLD), make_cost(LOW_PRICE), config=path)
 
 
 def test_a_start_of_its_own() -> None:

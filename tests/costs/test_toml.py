@@ -398,7 +398,7 @@ def test_files_that_are_no_cost_are_refused_by_name(tmp_path: Path) -> None:
     assert problem(tmp_path) == "is a directory; give the path of a cost.toml"
     assert problem(Path("/dev/null")) == "is no regular file; give the path of a cost.toml"
     path.write_bytes(b"#" * 1_000_001)
-    assert problem(path) == "larger than 1 MB, which no description of a cost is"
+    assert problem(path) == "is larger than 1 MB; give the path of a cost.toml"
     path.write_bytes(b'kind = "\xff"')
     assert problem(path) == "byte 8 is not UTF-8; save the file in that encoding"
     path.write_text("kind = 'locl'")

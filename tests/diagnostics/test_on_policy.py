@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from nacre.diagnostics import on_policy as behaviour
+from nacre.diagnostics import log_answers
 from nacre.diagnostics.on_policy import LARGEST_SCORE, Behaviour, examine_behaviour
 from nacre.learners.scale_noise import scale_noise
 from nacre.logs import Log
@@ -262,7 +262,7 @@ def test_a_near_copy_passes_for_the_policy() -> None:
 def test_chunks_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     log, policy = own_log("categorical"), make_policy("categorical", seed=5)
     whole = examine_behaviour(log, policy)
-    monkeypatch.setattr(behaviour, "CHUNK", 333)
+    monkeypatch.setattr(log_answers, "BLOCK", 333)
     parts = examine_behaviour(log, policy)
     np.testing.assert_allclose(parts.scores, whole.scores, rtol=1e-5)
     np.testing.assert_array_equal(parts.own, whole.own)

@@ -3,59 +3,38 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 
 import jax
 import numpy as np
 import pytest
 
 from nacre.estimators import doubly_robust as module
-from nacre.estimators.base import Estimate, Problem, report_nothing
+from nacre.estimators.base import Estimate, report_nothing
 from nacre.estimators.doubly_robust import LEAST_EFFECTIVE, DoublyRobust, Fold, starts_alike
 from nacre.logs import Log
-from nacre.training.backup import CriticConfig
-from nacre.training.evaluation_config import EvaluationConfig
+from tests.support import one_hot
 from tests.support.one_hot import (
     NEW,
     OLD,
     Table,
     as_network,
     find_gain,
+    make_evaluation,
+    make_problem,
     pose_vectors,
     sample_vectors,
 )
 
-CRITICS = CriticConfig(
-    n_critics=2, hidden=(), scale_returns=True, learning_rate=0.03, polyak=0.8, backup="own"
-)
-QUICK = DoublyRobust(
-    EvaluationConfig(
-        CRITICS,
-        epochs=2,
-        steps_per_epoch=50,
-        prefit_steps=50,
-        combine="mean",
-        n_actions=64,
-        averaged=True,
-        asked_once=True,
-    )
-)
+QUICK = DoublyRobust(make_evaluation(2, epochs=2))
 
 
-@functools.cache
-def make_problem() -> Problem:
-    return pose_vectors()
-
-
-@functools.cache
 def prepare() -> tuple[Fold, ...]:
-    return QUICK.prepare(jax.random.key(100), make_problem(), report_nothing)
+    prepared: tuple[Fold, ...] = one_hot.prepare(QUICK)
+    return prepared
 
 
 def estimate(table: Table = NEW, estimator: DoublyRobust = QUICK) -> Estimate:
-    return estimator.estimate(
-        jax.random.key(101), make_problem(), prepare(), as_network(table), report_nothing
-    )
+    return one_hot.estimate(estimator, table, prepare())
 
 
 def test_it_finds_the_exact_gain() -> None:

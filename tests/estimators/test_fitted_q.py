@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import math
 from typing import Any
 
@@ -11,7 +10,7 @@ import jax
 import numpy as np
 import pytest
 
-from nacre.estimators.base import Estimate, Problem, report_nothing
+from nacre.estimators.base import Estimate
 from nacre.estimators.fitted_q import (
     Fitted,
     FittedQ,
@@ -20,55 +19,30 @@ from nacre.estimators.fitted_q import (
     find_drift,
     has_settled,
 )
-from nacre.training.backup import CriticConfig
-from nacre.training.evaluation_config import EvaluationConfig
 from nacre.training.fitted_evaluation import Evaluation
+from tests.support import one_hot
 from tests.support.one_hot import (
     NEW,
     OLD,
     Table,
     as_network,
     find_gain,
+    make_evaluation,
+    make_problem,
     pose_vectors,
     sample_vectors,
 )
 
-CRITICS = CriticConfig(
-    n_critics=4, hidden=(), scale_returns=True, learning_rate=0.03, polyak=0.8, backup="own"
-)
-QUICK = FittedQ(
-    EvaluationConfig(
-        CRITICS,
-        epochs=12,
-        steps_per_epoch=50,
-        prefit_steps=50,
-        combine="mean",
-        n_actions=64,
-        averaged=True,
-        bootstrap=True,
-        asked_once=True,
-    )
-)
+QUICK = FittedQ(make_evaluation(4, epochs=12, bootstrap=True))
 
 
-@functools.cache
-def make_problem() -> Problem:
-    return pose_vectors()
-
-
-@functools.cache
 def prepare() -> Fitted:
-    return QUICK.prepare(jax.random.key(100), make_problem(), report_nothing)
+    prepared: Fitted = one_hot.prepare(QUICK)
+    return prepared
 
 
 def estimate(table: Table = NEW, prepared: Fitted | None = None) -> Estimate:
-    return QUICK.estimate(
-        jax.random.key(101),
-        make_problem(),
-        prepared or prepare(),
-        as_network(table),
-        report_nothing,
-    )
+    return one_hot.estimate(QUICK, table, prepared or prepare())
 
 
 def test_it_finds_the_gain() -> None:

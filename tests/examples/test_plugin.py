@@ -21,6 +21,7 @@ from nacre.estimators import ESTIMATORS, Problem
 from nacre.estimators.base import report_nothing
 from nacre.inference import RULES
 from nacre.inference.evidence import Circumstances
+from nacre.inference.rule import apply_rule
 from nacre.learners import LEARNERS
 from nacre.learners.net_actor_critic.learner import NetActorCritic
 from nacre.logs import LOG_FORMATS, Log, read_log, write_log
@@ -50,6 +51,15 @@ transaction_weight = 0.01
 [groups]
 kind = "indices"
 sets = [[0], [1]]
+"""
+FILE = """\
+rule = "majority"
+[[learners]]
+kind = "monte_carlo_greedy"
+share = 0.25
+[[estimators]]
+kind = "importance_sampling"
+least_effective = 30
 """
 
 
@@ -151,6 +161,26 @@ def _true_gain(new: np.ndarray) -> float:
 
 
 @pytest.mark.usefixtures("installed")
+def test_its_parts_are_configured_in_a_file_as_ours_are(tmp_path: Path) -> None:
+    path = tmp_path / "advice.toml"
+    path.write_text(FILE, encoding="utf-8")
+    config = AdviceConfig.from_toml(path)
+    (learner,), (estimator,) = config.learners, config.estimators
+    assert learner == LEARNERS.find("monte_carlo_greedy")(share=0.25)  # type: ignore[call-arg]
+    assert estimator == ESTIMATORS.find("importance_sampling")(least_effective=30.0)  # type: ignore[call-arg]
+    assert config.rule == RULES.find("majority")()
+    record = config.as_json()
+    kinds = [record[name][0]["kind"] for name in ("learners", "estimators")]
+    assert [*kinds, record["rule"]] == ["monte_carlo_greedy", "importance_sampling", "majority"]
+    for one in (config, AdviceConfig(), AdviceConfig(rule=config.rule)):
+        path.write_text(one.as_toml(), encoding="utf-8")
+        assert AdviceConfig.from_toml(path) == one
+    path.write_text(FILE.replace("share", "shares"), encoding="utf-8")
+    with pytest.raises(InputError, match="monte_carlo_greedy has no such field; did you mean sha"):
+        AdviceConfig.from_toml(path)
+
+
+@pytest.mark.usefixtures("installed")
 def test_importance_sampling_is_right_where_enough_episodes_carry_the_weight() -> None:
     estimator = ESTIMATORS.find("importance_sampling")()
     gaps = []
@@ -207,4 +237,4 @@ def test_the_majority_decides_where_all_would_not() -> None:
     assert rule([make_evidence(make_estimate(-9.0))], circumstances).verdict == "keep"
     assert rule([make_evidence()], circumstances).verdict == "undecided"
     forbidden = Circumstances(0.95, 100, forbidden="the log is not the old policy's own")
-    assert rule([two_of_three], forbidden).verdict == "undecided"
+    assert apply_rule(rule, [two_of_three], forbidden).verdict == "undecided"

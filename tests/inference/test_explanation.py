@@ -30,12 +30,6 @@ def test_a_switch_names_the_lower_bound_and_keep_the_upper_one() -> None:
     assert f"at most {high:.4g} with" in explain("keep", evidence, 0.95, PLAIN)[0]
 
 
-def test_a_log_that_forbids_says_why_and_what_would_mend_it() -> None:
-    forbidden = Circumstances(forbidden="not its own log", remedy="give the right policy")
-    said = explain("undecided", make_evidence(1.0, 1.0), 0.95, forbidden)
-    assert said == ("not its own log", "give the right policy", None)
-
-
 def test_nobody_informative_lists_every_reason() -> None:
     estimates = abstain("a", "data", "too few"), abstain("b", "model", "too wild")
     evidence = Evidence(estimates, Price(0.0, 0.0, 0.0, 0.0))

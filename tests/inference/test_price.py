@@ -42,7 +42,9 @@ def test_total_and_other_weights_by_hand() -> None:
     assert price.at(0.0, 0.0) == 0.5
     assert price.at(10.0, 1.0) - price.at(9.0, 1.0) == pytest.approx(0.3)
     assert price.relative_error == pytest.approx(0.2)
-    assert Price(0.0, 0.0, 0.3, 0.7, error=1.0).relative_error == 0.0
+    assert price.fixed_error == 0.0
+    free = Price(0.0, 0.0, 0.3, 0.7, error=1.0)
+    assert (free.relative_error, free.fixed_error) == (0.0, 1.0)
 
 
 def test_masses_of_the_transport_cost() -> None:

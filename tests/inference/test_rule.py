@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from nacre.inference import RULES
 from nacre.inference.evidence import Circumstances, Evidence
 from nacre.inference.paper_rule import PaperRule, decide
-from nacre.inference.rule import BoundsRule, Rule, find_probability
+from nacre.inference.rule import BoundsRule, Rule, apply_rule, find_probability
 from tests.support.estimates import make_estimate, make_evidence
 
 RULE = BoundsRule()
@@ -50,10 +51,29 @@ def test_keep_only_where_no_finalist_can_gain() -> None:
     assert RULE([worse, unknown], USUAL).verdict == "undecided"
 
 
-def test_a_log_that_forbids_a_switch_says_why() -> None:
-    evidence = [make_evidence(make_estimate(10.0))]
-    forbidden = Circumstances(0.95, 100, "the rewards drift", "use --since 50")
-    decision = RULE(evidence, forbidden)
+@pytest.mark.parametrize("name", RULES.names)
+def test_a_log_that_forbids_a_switch_forbids_it_under_every_rule(name: str) -> None:
+    rule, clear = RULES.find(name)(), [make_evidence(make_estimate(10.0))]
+    forbidden = dataclasses.replace(USUAL, forbidden="the rewards drift", remedy="use --since 50")
+    free = apply_rule(rule, clear, USUAL)
+    assert free == rule(clear, USUAL)
+    assert free.verdict == "switch"
+    decision = apply_rule(rule, clear, forbidden)
+    assert (decision.verdict, decision.reason) == ("undecided", "the rewards drift")
+    assert (decision.remedy, decision.more_episodes) == ("use --since 50", None)
+    # Numbers stay what they are.
+    same = dataclasses.replace(
+        decision, verdict=free.verdict, reason=free.reason, remedy=free.remedy
+    )
+    assert same == free
+    # To keep is never forbidden.
+    worse = [make_evidence(make_estimate(-10.0))]
+    assert apply_rule(rule, worse, forbidden) == rule(worse, USUAL)
+
+
+def test_an_open_answer_names_what_the_log_forbids() -> None:
+    forbidden = dataclasses.replace(USUAL, forbidden="the rewards drift", remedy="use --since 50")
+    decision = apply_rule(RULE, [make_evidence(make_estimate(1.0))], forbidden)
     assert (decision.verdict, decision.reason) == ("undecided", "the rewards drift")
     assert decision.remedy == "use --since 50"
 

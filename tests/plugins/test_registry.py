@@ -46,6 +46,17 @@ def test_a_part_that_cannot_be_imported_names_its_package(parts: Registry[Any]) 
         parts.find("broken")
 
 
+def test_a_part_is_known_by_its_name(parts: Registry[Any]) -> None:
+    import ntpath
+    import posixpath
+
+    assert parts.find_name(posixpath.split) == "split"
+    assert parts.find_name(ntpath.basename) == "basename"
+    # Names of ours cannot be taken, and one that cannot be imported is nobody's.
+    assert parts.find_name(ntpath.join) is None
+    assert parts.find_name(object()) is None
+
+
 def test_nothing_is_imported_before_it_is_asked_for() -> None:
     parts = Registry[Any]("nacre.nothing", "thing", {"absent": "nacre.no_such_module:thing"})
     assert parts.names == ("absent",)

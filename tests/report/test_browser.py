@@ -194,7 +194,8 @@ def _vary(change: str) -> dict[str, Any]:
             entry["price"]["error"] = 0.2 + 0.1 * index
     elif change == "paper":
         document["rule"] = "paper"
-    elif change == "forbidden":
+    elif change.startswith("forbidden"):
+        document["rule"] = "paper" if change.endswith("paper") else "bounds"
         document["forbidden"] = "most of the log was not made by the given old policy"
     elif change == "unknown":
         for estimate in entries[0]["estimates"]:
@@ -209,6 +210,7 @@ def _vary(change: str) -> dict[str, Any]:
         ("uncertain", {"switch", "undecided", "keep"}),
         ("paper", {"switch", "keep"}),
         ("forbidden", {"undecided", "keep"}),
+        ("forbidden paper", {"undecided", "keep"}),
         ("unknown", {"switch", "undecided"}),
     ],
 )

@@ -33,6 +33,7 @@ def _is_inside(corners: list[tuple[float, float]], x: float, y: float) -> bool:
         ({}, {"switch", "undecided", "keep"}),
         ({"rule": "paper"}, {"switch", "keep"}),
         ({"forbidden": "because"}, {"undecided", "keep"}),
+        ({"forbidden": "because", "rule": "paper"}, {"undecided", "keep"}),
     ],
 )
 def test_the_map_agrees_with_the_verdicts(

@@ -16,11 +16,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from nacre.advice.record import DecisionRecord, check_decision
-from nacre.inference.break_even import find_break_even, find_limits
+from nacre.inference.break_even import draw_line, find_break_even
 from nacre.inference.evidence import Circumstances, Evidence
 from nacre.inference.paper_rule import PaperRule
 from nacre.inference.price import LEAST_MASS, Price
-from nacre.inference.rule import BoundsRule, Decision, Rule
+from nacre.inference.rule import BoundsRule, Decision, Rule, apply_rule
 from nacre.report.prices import Prices, Tried, build_prices, find_line
 from nacre.report.templates import read_asset
 from tests.report.conftest import DOCUMENT, FIRST_DOCUMENT
@@ -35,7 +35,7 @@ def decide_by_rule(record: DecisionRecord, learning: float, transaction: float) 
     evidence = [_charge(one.as_evidence(), learning, transaction) for one in record.candidates]
     rule: Rule = PaperRule() if record.rule == "paper" else BoundsRule()
     circumstances = Circumstances(record.confidence_level, forbidden=record.forbidden)
-    return rule(evidence, circumstances)
+    return apply_rule(rule, evidence, circumstances)
 
 
 def _charge(evidence: Evidence, learning: float, transaction: float) -> Evidence:
@@ -56,8 +56,9 @@ def vary(change: str) -> dict[str, Any]:
     document = copy.deepcopy(FIRST_DOCUMENT if change == "first format" else DOCUMENT)
     if change == "paper":
         document["rule"] = "paper"
-    elif change == "forbidden":
+    elif change.startswith("forbidden"):
         document["forbidden"] = "most of the log was not made by the given old policy"
+        document["rule"] = "paper" if change.endswith("paper") else "bounds"
     elif change == "uncertain":
         for entry in document["candidates"]:
             entry["price"]["error"] = 0.6
@@ -70,7 +71,16 @@ def vary(change: str) -> dict[str, Any]:
     return document
 
 
-CHANGES = ["none", "paper", "forbidden", "uncertain", "unknown", "fixed", "first format"]
+CHANGES = [
+    "none",
+    "paper",
+    "forbidden",
+    "forbidden paper",
+    "uncertain",
+    "unknown",
+    "fixed",
+    "first format",
+]
 
 
 def draw_weights(seed: int = 100) -> list[tuple[float, float]]:
@@ -128,7 +138,7 @@ def test_any_evidence_leads_to_the_answer_of_the_rule(
     lines = tuple(find_line("one", one, level) for one in evidence)
     tried = Prices(lines, (3.0, 1.0), "bounds", forbidden).decide_at(learning, transaction)
     charged = [_charge(one, learning, transaction) for one in evidence]
-    expected = BoundsRule()(charged, circumstances)
+    expected = apply_rule(BoundsRule(), charged, circumstances)
     # Where a bound is zero up to rounding, either answer is right.
     bounds = [bound for one in charged for bound in one.bounds(level)]
     assume(all(abs(bound) > TOLERANCE for bound in bounds))
@@ -182,7 +192,7 @@ def test_limits_are_those_of_the_library(record: DecisionRecord) -> None:
     for entry in record.candidates:
         evidence = entry.as_evidence()
         limits = find_line(entry.name, evidence, record.interval_level).limits
-        expected = find_limits(evidence, record.interval_level)
+        expected = draw_line(evidence, record.interval_level).limits
         assert dataclasses.astuple(limits) == pytest.approx(dataclasses.astuple(expected))
 
 
@@ -229,6 +239,8 @@ def test_an_error_of_a_cost_of_nothing_stays() -> None:
     line = find_line("one", evidence, 0.95)
     assert line.bounds_at(0.0)[1:] == pytest.approx(evidence.bounds(0.95))
     assert line.bounds_at(line.limits.proven)[1] == pytest.approx(0.0, abs=1e-12)
+    ends = Prices((line,), (0.0, 0.0), "bounds", False).find_ends(0, 0.0)
+    assert ends.proven == find_break_even(evidence, 0.95).learning_weight
 
 
 def test_a_cost_that_nothing_moves_cannot_be_tried(document: dict[str, Any]) -> None:

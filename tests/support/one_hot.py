@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 from typing import Any
 
 import equinox as eqx
@@ -12,11 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nacre.estimators import exact
-from nacre.estimators.base import Problem
+from nacre.estimators.base import Estimate, Estimator, Problem, report_nothing
 from nacre.logs import Log
 from nacre.policies.network_policy import MLPPolicy
 from nacre.policies.policy import Signature
 from nacre.simulators import FiniteWorld, random_policy, random_world
+from nacre.training.backup import CriticConfig
+from nacre.training.evaluation_config import EvaluationConfig
 
 Table = NDArray[np.float64]
 DISCOUNT = 0.8
@@ -67,6 +71,43 @@ def pose_vectors(log: Log | None = None, start: Any = None) -> Problem:
     log = sample_vectors() if log is None else log
     rows = log.starts if start is None else start
     return Problem(log, as_network(OLD), np.asarray(rows), DISCOUNT)
+
+
+@functools.cache
+def make_problem() -> Problem:
+    """The usual one, made once."""
+    return pose_vectors()
+
+
+def make_evaluation(n_critics: int, epochs: int, **changes: Any) -> EvaluationConfig:
+    """Critics without hidden layers, which are tables of unit vectors, and few updates."""
+    critics = CriticConfig(
+        n_critics, hidden=(), scale_returns=True, learning_rate=0.03, polyak=0.8, backup="own"
+    )
+    plain = EvaluationConfig(
+        critics,
+        epochs,
+        steps_per_epoch=50,
+        prefit_steps=50,
+        combine="mean",
+        n_actions=64,
+        averaged=True,
+        asked_once=True,
+    )
+    return dataclasses.replace(plain, **changes)
+
+
+@functools.cache
+def prepare(estimator: Estimator) -> Any:
+    """What an estimator does once for the usual problem."""
+    return estimator.prepare(jax.random.key(100), make_problem(), report_nothing)
+
+
+def estimate(estimator: Estimator, table: Table, prepared: Any) -> Estimate:
+    """What it says there of a table."""
+    return estimator.estimate(
+        jax.random.key(101), make_problem(), prepared, as_network(table), report_nothing
+    )
 
 
 def find_gain(table: Table = NEW) -> float:

@@ -15,7 +15,7 @@ from nacre.advice.setting import Setting
 from nacre.advice.tasks import charge_overlap, list_inapplicable
 from nacre.inference.evidence import Circumstances, Evidence
 from nacre.inference.intervals import find_hull
-from nacre.inference.rule import Decision
+from nacre.inference.rule import Decision, apply_rule
 
 
 def build_advice(setting: Setting, results: Mapping[str, Any], *, began: float) -> Advice:
@@ -31,7 +31,7 @@ def build_advice(setting: Setting, results: Mapping[str, Any], *, began: float) 
         config.look,
         config.looks,
     )
-    decision = config.rule(evidence, circumstances)
+    decision = apply_rule(config.rule, evidence, circumstances)
     old_value = value_old_policy(setting, results)
     entries = [
         enter_finalist(

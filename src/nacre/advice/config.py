@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -70,19 +71,38 @@ class AdviceConfig:
         if problems:
             raise InputError(problems)
 
+    @classmethod
+    def from_toml(
+        cls, path: str | os.PathLike[str], base: AdviceConfig | None = None
+    ) -> AdviceConfig:
+        """The configuration in a TOML file.
+
+        Args:
+            path: The file.
+            base: What holds where the file says nothing; the default if not given.
+
+        Raises:
+            InputError: One line for each problem: the file, the place, the value and the remedy.
+        """
+        from nacre.advice.config_file import read_changes
+
+        return dataclasses.replace(base or cls(), **read_changes(path))
+
+    def as_toml(self) -> str:
+        """The text of a TOML file that `from_toml` reads to an equal configuration.
+
+        Raises:
+            InputError: If a part is not registered, or holds what TOML has no form for.
+        """
+        from nacre.advice.config_file import format_config
+
+        return format_config(self)
+
     def as_json(self) -> dict[str, Any]:
-        """All values as plain data, for records."""
-        return {
-            "learners": [_describe(one) for one in self.learners],
-            "estimators": [_describe(one) for one in self.estimators],
-            "rule": self.rule.name,
-            "confidence": self.confidence,
-            "learning_share": self.learning_share,
-            "discount": self.discount,
-            "look": self.look,
-            "looks": self.looks,
-            "checks": dataclasses.asdict(self.checks),
-        }
+        """All values as plain data, for records, by the names that a TOML file has."""
+        from nacre.advice.config_file import describe_config
+
+        return describe_config(self)
 
 
 def default_learners() -> tuple[Learner, ...]:
@@ -118,8 +138,3 @@ def add_cost_factors(config: AdviceConfig, factors: Sequence[float]) -> AdviceCo
         if isinstance(learner, NetActorCritic)
     )
     return dataclasses.replace(config, learners=(*config.learners, *further))
-
-
-def _describe(part: Any) -> dict[str, Any]:
-    facts = dataclasses.asdict(part) if dataclasses.is_dataclass(part) else {}  # type: ignore[arg-type]
-    return {"kind": type(part).__name__, "name": part.name, **facts}

@@ -14,7 +14,6 @@ from nacre.advice.record import (
     Interval,
     PriceEntry,
     Value,
-    finite,
 )
 from nacre.advice.setting import Setting
 from nacre.inference.break_even import find_break_even
@@ -39,20 +38,14 @@ def enter_finalist(
     worth = old_value.mean
     gain_low, gain_high = find_hull(evidence.estimates, level)
     gain = find_centre(evidence.estimates)
-    value = Value(mean=None, low=None, high=None, method="old value plus gain")
-    if worth is not None:
-        value = Value(
-            mean=finite(worth + gain),
-            low=finite(worth + gain_low),
-            high=finite(worth + gain_high),
-            method="old value plus gain",
-        )
+    gains = (gain, gain_low, gain_high)
+    values = () if worth is None else (worth + one for one in gains)
     break_even = find_break_even(evidence, level)
     return CandidateEntry(
         name=candidate.name,
         origin=candidate.origin,
-        value=value,
-        net_gain=Interval(mean=finite(evidence.net_gain), low=finite(low), high=finite(high)),
+        value=Value.of(*values, method="old value plus gain"),
+        net_gain=Interval.of(evidence.net_gain, low, high),
         probability=find_probability(evidence, setting.config.confidence, level),
         cost=Cost.model_validate(charge.breakdown.as_json()),
         price=PriceEntry.from_price(charge.price),

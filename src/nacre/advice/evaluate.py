@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from nacre.advice.inputs import LogSource, PolicySource
-from nacre.advice.record import Value, finite
+from nacre.advice.record import BY_RETURNS, Value, finite
 from nacre.costs.fit import check_log_fits
 from nacre.diagnostics.on_policy import Behaviour, examine_behaviour
 from nacre.errors import InputError
@@ -172,11 +172,7 @@ def _read(source: PolicySource, log: Log, seed: int, name: str) -> Policy:
 
 def _describe_inputs(log: Log, policy: Policy, old_policy: Policy | None) -> dict[str, Any]:
     return {
-        "log": {
-            "sha256": log.fingerprint(),
-            "transitions": len(log),
-            "episodes": log.n_episodes,
-        },
+        "log": log.identify(),
         "policy": {"sha256": fingerprint(policy)},
         "old_policy": old_policy and {"sha256": fingerprint(old_policy)},
     }
@@ -214,12 +210,10 @@ def _summarise(members: NDArray[Any], question: Question, method: str) -> Value:
     values = np.asarray(members, np.float64)
     mean = float(values.mean())
     if len(values) < 2:
-        return Value(mean=finite(mean), low=None, high=None, method=method)
+        return Value.of(mean, method=method)
     place = float(special.stdtrit(len(values) - 1, (1 + question.confidence) / 2))
     half = place * float(np.std(values, ddof=1))
-    return Value(
-        mean=finite(mean), low=finite(mean - half), high=finite(mean + half), method=method
-    )
+    return Value.of(mean, mean - half, mean + half, method=method)
 
 
 def _read_returns(log: Log, behaviour: Behaviour, question: Question) -> Value | None:
@@ -230,12 +224,7 @@ def _read_returns(log: Log, behaviour: Behaviour, question: Question) -> Value |
     found = value_from_returns(
         own, question.discount, confidence=question.confidence, seed=question.seed
     )
-    return Value(
-        mean=finite(found.mean),
-        low=finite(found.low),
-        high=finite(found.high),
-        method="returns of the log",
-    )
+    return Value.of(found.mean, found.low, found.high, method=BY_RETURNS)
 
 
 def _describe_origin(behaviour: Behaviour) -> str:

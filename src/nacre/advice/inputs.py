@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import ArrayLike
 from numpy.typing import NDArray
 
+from nacre.advice.config import AdviceConfig
 from nacre.costs import SwitchingCost, read_cost
 from nacre.costs.family import check_same_spaces
 from nacre.costs.fit import check_log_fits
@@ -29,6 +30,7 @@ LogSource = Log | FilePath
 PolicySource = Policy | FilePath
 CostSource = SwitchingCost | FilePath
 CandidateSource = Candidate | FilePath
+ConfigSource = AdviceConfig | FilePath
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from nacre.advice.record import Value, finite
+from nacre.advice.record import BY_RETURNS, Value
 from nacre.advice.setting import Setting
 from nacre.training.returns import value_from_returns
 
@@ -22,16 +22,11 @@ def value_old_policy(setting: Setting, results: Mapping[str, Any]) -> Value:
             facts = {} if estimate is None else estimate.diagnostics
             known = facts.get("old_value", math.nan)
             if math.isfinite(known):
-                return Value(mean=known, low=None, high=None, method=estimator.name)
-        return Value(mean=None, low=None, high=None, method="not known")
+                return Value.of(known, method=estimator.name)
+        return Value.of(None, method="not known")
     own = np.flatnonzero(checks.behaviour.own)
     log = setting.log if len(own) == setting.log.n_episodes else setting.log.select(own)
     found = value_from_returns(
         log, config.discount, confidence=2 * config.confidence - 1, seed=setting.seed
     )
-    return Value(
-        mean=finite(found.mean),
-        low=finite(found.low),
-        high=finite(found.high),
-        method="returns of the log",
-    )
+    return Value.of(found.mean, found.low, found.high, method=BY_RETURNS)

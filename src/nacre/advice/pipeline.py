@@ -10,8 +10,10 @@ from jaxtyping import ArrayLike
 
 from nacre.advice.assembly import build_advice
 from nacre.advice.config import AdviceConfig, suggest_config
+from nacre.advice.config_file import read_changes
 from nacre.advice.inputs import (
     CandidateSource,
+    ConfigSource,
     CostSource,
     LogSource,
     PolicySource,
@@ -35,7 +37,7 @@ def advise(
     candidates: Sequence[CandidateSource] = (),
     discount: float | None = None,
     confidence: float | None = None,
-    config: AdviceConfig | None = None,
+    config: ConfigSource | None = None,
     uncertainty: float | None = None,
     seed: int = 0,
     progress: Progress | None = None,
@@ -51,15 +53,19 @@ def advise(
         discount: γ; the configuration's, or 0.99, if not given.
         confidence: Probability with which the decision has to be right; the configuration's, or
             0.95, if not given.
-        config: Learners, estimators and rule; what fits the log if not given.
+        config: Learners, estimators and rule, or their TOML file; what is not said there, or all if
+            nothing is given, is what fits the log.
         uncertainty: Share of the old policy's probability that may lie on the wrong actions, where
             it is a clone of the log; known if it is cloned here.
         seed: Everything random follows from it.
         progress: Hears of the progress of every task.
     """
     began = time.perf_counter()
+    # A file is read before the log: that may take long.
+    changes = {} if config is None or isinstance(config, AdviceConfig) else read_changes(config)
     given = read_inputs(log, old_policy, cost, start, candidates, uncertainty, seed)
-    config = config or suggest_config(given.log)
+    if not isinstance(config, AdviceConfig):
+        config = dataclasses.replace(suggest_config(given.log), **changes)
     config = dataclasses.replace(
         config,
         discount=config.discount if discount is None else discount,

@@ -13,13 +13,8 @@ from nacre.versions import find_versions
 
 def describe_origin(setting: Setting, began: float) -> dict[str, Any]:
     """Fields of the record; `began` is when the clock was started."""
-    log = setting.log
     return {
-        "log": {
-            "sha256": log.fingerprint(),
-            "transitions": len(log),
-            "episodes": log.n_episodes,
-        },
+        "log": setting.log.identify(),
         "policy": {"sha256": fingerprint(setting.old_policy), "uncertainty": setting.uncertainty},
         "cost_model": describe_cost(setting.cost),
         "config": setting.config.as_json(),

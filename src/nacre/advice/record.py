@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 
@@ -27,6 +27,8 @@ DEEPEST = 30
 
 Number = FiniteFloat | None
 """A number, or None where it is not known."""
+BY_RETURNS = "returns of the log"
+"""How a value was found that is read off the returns of a policy's own episodes."""
 Mass = Annotated[FiniteFloat, Field(ge=0)]
 
 
@@ -42,6 +44,17 @@ class Interval(Part):
     mean: Number
     low: Number
     high: Number
+
+    @classmethod
+    def of(
+        cls,
+        mean: float | None = None,
+        low: float | None = None,
+        high: float | None = None,
+        **further: Any,
+    ) -> Self:
+        """The same of any numbers: what is not there or not finite is not known."""
+        return cls(mean=finite(mean), low=finite(low), high=finite(high), **further)
 
 
 class Value(Interval):

@@ -38,11 +38,7 @@ class Pricing:
         return {
             "cost": self.breakdown.as_json(),
             "per_state": summarise_states(self.cost, self.breakdown),
-            "log": {
-                "sha256": self.log.fingerprint(),
-                "transitions": self.log.n_transitions,
-                "episodes": self.log.n_episodes,
-            },
+            "log": self.log.identify(),
             "policy": {"sha256": fingerprint(self.old_policy)},
             "new_policy": {"sha256": fingerprint(self.new_policy)},
             "config": {"cost": describe_cost(self.cost)},

@@ -17,7 +17,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
 
-from nacre.errors import InputError
+from nacre.errors import InputError, suggest_name
 
 FILE = "nacre.toml"
 """Read from the current directory if no other file is named."""
@@ -151,12 +151,12 @@ def read_settings(path: str | os.PathLike[str], commands: Commands) -> SettingsF
             else:
                 _take(place, option, value, tables[""], problems)
         elif name is None:
-            problems.append(f"{path}: [{key}] is no command; {_suggest(key, commands)}")
+            problems.append(f"{path}: [{key}] is no command; {suggest_name(key, commands)}")
         else:
             for inner, entry in value.items():
                 place, known = f"{path}: {key}.{inner}", _match(inner, commands[name])
                 if known is None:
-                    hint = _suggest(inner.replace("_", "-"), commands[name])
+                    hint = suggest_name(inner.replace("_", "-"), commands[name])
                     problems.append(
                         f"{place} = {_show(entry)}: nacre {name} has no such option; {hint}"
                     )
@@ -236,11 +236,6 @@ def _match(name: str, known: Mapping[str, Any]) -> str | None:
     return name if name in known else None
 
 
-def _suggest(name: str, known: Mapping[str, Any]) -> str:
-    near = get_close_matches(name, known, n=1)
-    return f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
-
-
 def _complain_of_general(place: str, key: str, value: Any, commands: Commands) -> str:
     near = get_close_matches(key, GENERAL, n=1)
     owners = [name for name, options in commands.items() if _match(key, options)]
@@ -311,7 +306,7 @@ def _find_stray(command: str, options: Options, environment: Mapping[str, str]) 
     known = {name_variable(name, command): name for name in options}
     beginning = name_variable("", command)
     return [
-        f"{variable}: nacre {command} has no such option; {_suggest(variable, known)}"
+        f"{variable}: nacre {command} has no such option; {suggest_name(variable, known)}"
         for variable in sorted(environment)
         if variable.startswith(beginning) and variable not in known
     ]

@@ -16,12 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, stats
 
+from nacre.diagnostics.log_answers import ask_along
 from nacre.errors import InputError
 from nacre.logs import Log
 from nacre.policies.distributions import Deterministic
 from nacre.policies.distributions.interface import DiscreteDistribution
 from nacre.policies.exploring import add_exploration
-from nacre.policies.policy import Policy, ask
+from nacre.policies.policy import Policy
 
 Floats = NDArray[np.float64]
 
@@ -36,7 +37,6 @@ LARGEST_DEPARTURE = 0.1
 MOST_EPSILON = 0.9
 LEAST_ACTIONS = 10
 """Exploring actions, below which their distribution says nothing."""
-CHUNK = 65_536
 
 
 @dataclass(frozen=True)
@@ -176,12 +176,7 @@ def _ask_log(log: Log, policy: Policy) -> _Asked | None:
         if not np.all(np.isfinite([low, high])) or np.any(low >= high):
             return None
     parts = []
-    for first in range(0, len(log), CHUNK):
-        rows = np.arange(first, min(first + CHUNK, len(log)))
-        # The last block is filled up, so that all have one shape and are compiled once.
-        filled = np.resize(rows, min(CHUNK, len(log)))
-        said = ask(policy, jnp.asarray(log.observations[filled]))
-        actions = np.asarray(log.actions[filled])
+    for rows, said, actions in ask_along(log, policy):
         if isinstance(said, DiscreteDistribution):
             probabilities = np.asarray(said.probabilities, np.float64)[: len(rows)]
             parts.append(_compare_choices(probabilities, actions[: len(rows)]))

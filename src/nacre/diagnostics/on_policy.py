@@ -20,6 +20,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 from numpy.typing import NDArray
 
+from nacre.diagnostics.log_answers import ask_along
 from nacre.logs import Log
 from nacre.policies.distributions import ClippedGaussian, Gaussian, SquashedGaussian
 from nacre.policies.distributions.interface import (
@@ -27,7 +28,7 @@ from nacre.policies.distributions.interface import (
     ContinuousDistribution,
     DiscreteDistribution,
 )
-from nacre.policies.policy import Policy, ask
+from nacre.policies.policy import Policy
 
 Floats = NDArray[np.float64]
 
@@ -46,7 +47,6 @@ LEAST_PROBABILITY = 1e-9
 LARGEST_SURPRISE = float(np.log(1000.0))
 SATURATED = float(np.arctanh(1.0 - 1e-4))
 """Beyond this a squashed action does not tell its place any more."""
-CHUNK = 65_536
 
 
 @dataclass(frozen=True)
@@ -106,12 +106,8 @@ def examine_behaviour(log: Log, policy: Policy) -> Behaviour:
     ids, lengths = log.episode_ids, log.episode_lengths
     reach = jnp.ones(1) if policy.signature.discrete_actions else _action_range(policy)
     parts = []
-    for first in range(0, len(log), CHUNK):
-        rows = np.arange(first, min(first + CHUNK, len(log)))
-        # The last chunk is filled up, so that all have one shape and are compiled once.
-        filled = np.resize(rows, min(CHUNK, len(log)))
-        said = ask(policy, jnp.asarray(log.observations[filled]))
-        found = _deviate(said, jnp.asarray(log.actions[filled]), reach)
+    for rows, said, actions in ask_along(log, policy):
+        found = _deviate(said, jnp.asarray(actions), reach)
         impossible = ~np.asarray(found.possible)[:, None]
         columns = np.concatenate([found.numbers, found.variances, impossible], axis=1)
         columns = columns[: len(rows)]

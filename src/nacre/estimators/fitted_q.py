@@ -19,7 +19,7 @@ from nacre.errors import InputError
 from nacre.estimators.base import Basis, Estimate, Problem, Report, abstain, find_exact_kind
 from nacre.policies.policy import Policy
 from nacre.training.linear_critics import Sums, add_up, add_up_ahead, list_blocks, solve
-from nacre.training.preparation import bound_values
+from nacre.training.preparation import limit_values
 from nacre.training.returns import bootstrapped_returns_to_go, value_from_returns
 from nacre.training.state_action_features import StateActionFeatures
 
@@ -117,7 +117,7 @@ class FittedQ:
             add_up(StateActionFeatures.draw(log, policy.signature, size, rng), log, groups)
             for _ in range(self.sets)
         )
-        limits = bound_values(log, problem.discount)
+        limits = limit_values(log, problem.discount)
         old = self._solve(problem, policy, groups, sums, lambda share: None)
         report(1.0)
         returns = value_from_returns(log, problem.discount, seed=int(rng.integers(2**31)))

@@ -178,11 +178,7 @@ def run_record(plan: Plan, row: Row, config: str, shared: Shared, log: Log) -> d
             "evaluation": price,
             "log_states": on_log.as_json(),
         },
-        "log": {
-            "sha256": log.fingerprint(),
-            "transitions": len(log),
-            "episodes": log.n_episodes,
-        },
+        "log": log.identify(),
         "new_policy": {"sha256": fingerprint(new_policy)},
         "versions": find_versions(),
         "commit": find_commit(),

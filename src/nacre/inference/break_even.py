@@ -37,20 +37,64 @@ class Limits:
     possible: float
 
 
-def find_limits(evidence: Evidence, level: float) -> Limits:
-    """The costs at which low, net gain and high reach zero.
+@dataclass(frozen=True)
+class NetGainLine:
+    """The net gain of a finalist at any cost: a straight line, and so are its bounds.
 
-    low = gain_low - cost · (1 + t·e), with e the relative error of the cost.
+        low  = gain_low  - cost - (error_share · cost + error_fixed)
+        high = gain_high - cost + (error_share · cost + error_fixed)
+
+    A gain that is not known is NaN, bounds that are not are infinite.
+
+    Args:
+        gain: In one number, before the cost.
+        gain_low: Its lower bound.
+        gain_high: Its upper bound.
+        error_share: What a bound allows for the cost's error, as a share of the cost.
+        error_fixed: What it allows whatever the cost, where today's is nothing.
+    """
+
+    gain: float
+    gain_low: float
+    gain_high: float
+    error_share: float
+    error_fixed: float
+
+    def bounds_at(self, cost: float) -> tuple[float, float, float]:
+        """Net gain at this cost: in one number, its lower and its upper bound."""
+        error = self.error_share * cost + self.error_fixed
+        return self.gain - cost, self.gain_low - cost - error, self.gain_high - cost + error
+
+    @property
+    def limits(self) -> Limits:
+        """Costs at which low, net gain and high reach zero.
+
+        Where the cost's error exceeds the cost itself, no cost rules a gain out.
+        """
+        proven = (self.gain_low - self.error_fixed) / (1.0 + self.error_share)
+        possible = math.inf
+        if self.error_share < 1.0:
+            possible = (self.gain_high + self.error_fixed) / (1.0 - self.error_share)
+        return Limits(proven, -math.inf if math.isnan(self.gain) else self.gain, possible)
+
+
+def draw_line(evidence: Evidence, level: float) -> NetGainLine:
+    """The line of a finalist, with bounds at a one-sided level.
+
+    At today's cost the bounds are those of `Evidence.bounds`. Where the cost's error is not known,
+    nothing is proven and nothing ruled out.
     """
     low, high = find_hull(evidence.estimates, level)
-    error = find_quantile(level) * evidence.price.relative_error
-    possible = high / (1.0 - error) if error < 1.0 else math.inf
-    return Limits(low / (1.0 + error), find_centre(evidence.estimates), possible)
+    price, quantile = evidence.price, find_quantile(level)
+    share, fixed = quantile * price.relative_error, quantile * price.fixed_error
+    if not math.isfinite(share + fixed):
+        low, high, share, fixed = -math.inf, math.inf, 0.0, 0.0
+    return NetGainLine(find_centre(evidence.estimates), low, high, share, fixed)
 
 
 def find_break_even(evidence: Evidence, level: float) -> BreakEven:
     """Weights at which `switch` would no longer be proven, and at which nothing is gained."""
-    price, limits = evidence.price, find_limits(evidence, level)
+    price, limits = evidence.price, draw_line(evidence, level).limits
     found = []
     for mass, rest in (
         (price.learning_mass, price.at(0.0, price.transaction_weight)),

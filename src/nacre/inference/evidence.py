@@ -44,7 +44,7 @@ class Circumstances:
     Args:
         confidence: Of the whole decision.
         n_episodes: Episodes of the test part.
-        forbidden: Why the log allows no switch at all, or nothing.
+        forbidden: Why the log allows no switch at all, or nothing; holds for every rule.
         remedy: What would mend such a log.
         look: Which look at a growing log this is.
         looks: 1 if there is no other look.

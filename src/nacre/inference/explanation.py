@@ -22,8 +22,6 @@ def explain(
     if verdict == "keep":
         reason = f"no candidate gains: the best gains at most {high:.4g} with {confidence}"
         return reason, "", None
-    if circumstances.forbidden:
-        return circumstances.forbidden, circumstances.remedy, None
     usable = list_informative(evidence.estimates)
     if not usable:
         reasons = "; ".join(f"{one.estimator}: {one.reason}" for one in evidence.estimates)

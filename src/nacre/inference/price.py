@@ -47,6 +47,11 @@ class Price:
         """The error as a share of the cost: it grows with the weights."""
         return self.error / self.total if self.total >= LEAST_MASS else 0.0
 
+    @property
+    def fixed_error(self) -> float:
+        """The error of a cost of nothing, which has no share: it stays whatever the weights."""
+        return 0.0 if self.total >= LEAST_MASS else self.error
+
     def at(self, learning_weight: float, transaction_weight: float) -> float:
         """The cost at other weights."""
         linear = learning_weight * self.learning_mass + transaction_weight * self.transaction_mass

@@ -6,10 +6,14 @@ For each finalist i and each informative estimator e, at the one-sided level 1 -
     high_i = max_e (gain_ie + penalty_ie + t·se_ie) - cost_i + t·error_i
 
 switch if some low_i > 0; keep if every high_i < 0; undecided otherwise.
+
+Rules see estimates and costs. What a log forbids whatever they say is added in one place,
+`apply_rule`.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -61,7 +65,7 @@ class Rule(Protocol):
         """What it is called in records and on the command line."""
 
     def __call__(self, evidence: Sequence[Evidence], circumstances: Circumstances) -> Decision:
-        """Decide about all finalists."""
+        """Decide about all finalists; what the log forbids need not be looked at."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +84,7 @@ class BoundsRule:
         scores = lows if proven else means
         chosen = max(range(len(evidence)), key=lambda index: (scores[index], means[index]))
         verdict: Verdict = "undecided"
-        if proven and not circumstances.forbidden:
+        if proven:
             verdict = "switch"
         elif all(high < 0 for _, high in bounds):
             verdict = "keep"
@@ -97,6 +101,24 @@ class BoundsRule:
             remedy,
             more,
         )
+
+
+def apply_rule(rule: Rule, evidence: Sequence[Evidence], circumstances: Circumstances) -> Decision:
+    """What a rule decides, as far as the log allows it.
+
+    A log that forbids a switch forbids it under every rule, and the reason why it does so is the
+    reason for every answer but `keep`.
+    """
+    decision = rule(evidence, circumstances)
+    if decision.verdict == "keep" or not circumstances.forbidden:
+        return decision
+    return dataclasses.replace(
+        decision,
+        verdict="undecided",
+        reason=circumstances.forbidden,
+        remedy=circumstances.remedy,
+        more_episodes=None,
+    )
 
 
 def find_probability(evidence: Evidence, confidence: float, level: float) -> float:

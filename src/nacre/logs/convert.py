@@ -40,9 +40,7 @@ class Conversion:
         return {
             "source": self.source,
             "target": self.target,
-            "sha256": self.log.fingerprint(),
-            "transitions": self.log.n_transitions,
-            "episodes": self.log.n_episodes,
+            **self.log.identify(),
             "columns": self.log.provenance.get("columns", {}),
             "labels": self.log.provenance.get("labels", {}),
             "notes": list(self.notes),

@@ -258,6 +258,14 @@ class Log(Content):
             log = log._cut_episode(place, cut)
         return log._noted(f"subsample of {n_transitions} transitions, seed {seed}")
 
+    def identify(self) -> dict[str, Any]:
+        """Digest and size, for records."""
+        return {
+            "sha256": self.fingerprint(),
+            "transitions": self.n_transitions,
+            "episodes": self.n_episodes,
+        }
+
     def fingerprint(self) -> str:
         """Return the SHA-256 of arrays and spaces, the same in whichever file format they lie."""
         digest = hashlib.sha256()

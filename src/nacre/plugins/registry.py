@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, TypeVar, cast
 
-from nacre.errors import InputError
+from nacre.errors import InputError, suggest_name
 
 Part = TypeVar("Part")
 
@@ -48,6 +47,17 @@ class Registry(Generic[Part]):
             self._loaded[name] = cast(Part, self._load(name))
         return self._loaded[name]
 
+    def find_name(self, part: object) -> str | None:
+        """The name of a part; None for one that is not registered."""
+        for name in self.names:
+            try:
+                if self.find(name) is part:
+                    return name
+            except InputError:
+                # Another package's that cannot be imported: it is not the one that is there.
+                continue
+        return None
+
     def __iter__(self) -> Iterator[Part]:
         return (self.find(name) for name in self.names)
 
@@ -63,8 +73,7 @@ class Registry(Generic[Part]):
             return getattr(import_module(module), attribute)
         theirs = self._find_theirs()
         if name not in theirs:
-            near = get_close_matches(name, self.names, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(self.names)}"
+            hint = suggest_name(name, self.names)
             raise InputError(f"no {self.kind} is called {name!r:.60}; {hint}")
         try:
             return theirs[name].load()

@@ -149,6 +149,13 @@ class Scaling(eqx.Module):
         return scaled if limit is None else jnp.clip(scaled, -limit, limit)
 
 
+def check_hidden(place: str, hidden: tuple[int, ...]) -> list[str]:
+    """What is wrong with the widths of hidden layers; `place` is their name in messages."""
+    if any(width < 1 for width in hidden):
+        return [f"{place} = {hidden}: layers have at least one unit"]
+    return []
+
+
 def draw_weights(key: PRNGKeyArray, shape: tuple[int, ...], bound: float) -> Array:
     """Numbers that are uniform in ±bound, as `jax.random.uniform` draws them, to the bit.
 

@@ -9,6 +9,27 @@ import equinox as eqx
 import optax
 
 
+def check_adam(
+    place: str, learning_rate: float, max_gradient_norm: float | None = None
+) -> list[str]:
+    """What is wrong with the settings of `clipped_adam`, one line each.
+
+    Args:
+        place: What the configuration is called in messages, such as "critics".
+        learning_rate: Of Adam.
+        max_gradient_norm: Largest norm of a gradient, or None.
+    """
+    problems = []
+    if not learning_rate > 0:
+        problems.append(f"{place}.learning_rate = {learning_rate}: must be positive")
+    if max_gradient_norm is not None and not max_gradient_norm > 0:
+        problems.append(
+            f"{place}.max_gradient_norm = {max_gradient_norm}: must be positive, or None for no "
+            "limit"
+        )
+    return problems
+
+
 @functools.lru_cache(maxsize=64)
 def clipped_adam(
     learning_rate: float, max_gradient_norm: float | None

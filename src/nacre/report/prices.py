@@ -6,20 +6,19 @@ For each finalist, at the level that decides,
     low  = gain_low  - cost - (error_share · cost + error_fixed)
     high = gain_high - cost + (error_share · cost + error_fixed)
 
-Bounds of gains and quantiles are found by `nacre.inference`; here and in the script is only this
-arithmetic.
+The line, its bounds and its limits are those of `nacre.inference.break_even`; the script has only
+this arithmetic.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from nacre.advice.record import DecisionRecord, finite
-from nacre.inference.break_even import Limits
+from nacre.inference.break_even import Limits, NetGainLine, draw_line, find_end
 from nacre.inference.evidence import Evidence, Verdict
-from nacre.inference.intervals import find_centre, find_hull, find_quantile
 from nacre.inference.price import LEAST_MASS
 from nacre.report.text import clean
 
@@ -41,40 +40,18 @@ class Tried:
 
 
 @dataclass(frozen=True)
-class Line:
-    """One finalist. A gain that is not known is NaN, bounds that are not are infinite."""
+class Line(NetGainLine):
+    """One finalist: its net gain at any cost, and its cost at any weights."""
 
     name: str
-    gain: float
-    gain_low: float
-    gain_high: float
     learning_mass: float
     transaction_mass: float
     fixed: float
-    error_share: float
-    error_fixed: float
 
     def cost_at(self, learning_weight: float, transaction_weight: float) -> float:
         """The cost at these weights."""
         learning = learning_weight * self.learning_mass
         return self.fixed + learning + transaction_weight * self.transaction_mass
-
-    def bounds_at(self, cost: float) -> tuple[float, float, float]:
-        """Net gain at this cost: in one number, its lower and its upper bound."""
-        error = self.error_share * cost + self.error_fixed
-        return self.gain - cost, self.gain_low - cost - error, self.gain_high - cost + error
-
-    @property
-    def limits(self) -> Limits:
-        """Costs at which low, net gain and high reach zero.
-
-        Where the cost's error exceeds the cost itself, no cost rules a gain out.
-        """
-        proven = (self.gain_low - self.error_fixed) / (1.0 + self.error_share)
-        possible = math.inf
-        if self.error_share < 1.0:
-            possible = (self.gain_high + self.error_fixed) / (1.0 - self.error_share)
-        return Limits(proven, -math.inf if math.isnan(self.gain) else self.gain, possible)
 
     @property
     def masses(self) -> tuple[float, float]:
@@ -120,10 +97,12 @@ class Prices:
         verdict: Verdict = "undecided"
         if self.rule == "paper":
             verdict = "switch" if means[chosen] > 0 else "keep"
-        elif proven and not self.forbidden:
+        elif proven:
             verdict = "switch"
         elif all(high < 0 for _, _, high in found):
             verdict = "keep"
+        if verdict == "switch" and self.forbidden:
+            verdict = "undecided"
         return Tried(verdict, chosen, costs[chosen], *found[chosen])
 
     def find_ends(self, weight: int, other: float) -> Limits:
@@ -146,9 +125,8 @@ class Prices:
         """A line's limits as the rule sees them: one only where points decide."""
         limits = line.limits
         if self.rule == "paper":
-            return Limits(limits.expected, limits.expected, limits.expected)
-        proven = -math.inf if self.forbidden else limits.proven
-        return Limits(proven, limits.expected, limits.possible)
+            limits = Limits(limits.expected, limits.expected, limits.expected)
+        return replace(limits, proven=-math.inf) if self.forbidden else limits
 
     def as_json(self) -> dict[str, Any]:
         """For the script; null stands for what is not known."""
@@ -180,32 +158,20 @@ def build_prices(record: DecisionRecord) -> Prices:
 
 
 def find_line(name: str, evidence: Evidence, level: float) -> Line:
-    """One finalist's numbers at a one-sided level.
-
-    The cost's error grows with the cost, as `nacre.inference.break_even` has it. Where today's cost
-    is nothing the error has no share of it: then it stays what it is.
-    """
+    """One finalist's numbers at a one-sided level."""
     price = evidence.price
-    low, high = find_hull(evidence.estimates, level)
-    error = find_quantile(level) * price.error
-    if not math.isfinite(error):
-        low, high, error = -math.inf, math.inf, 0.0
-    charged = price.total >= LEAST_MASS
     return Line(
-        name,
-        find_centre(evidence.estimates),
-        low,
-        high,
-        price.learning_mass,
-        price.transaction_mass,
-        price.fixed,
-        error / price.total if charged else 0.0,
-        0.0 if charged else error,
+        **asdict(draw_line(evidence, level)),
+        name=name,
+        learning_mass=price.learning_mass,
+        transaction_mass=price.transaction_mass,
+        fixed=price.fixed,
     )
 
 
 def _find_end(spare: float, mass: float) -> float:
     """The weight at which what is to spare is used up: infinite where the weight moves nothing."""
-    if spare <= 0:
-        return 0.0
-    return spare / mass if mass >= LEAST_MASS else math.inf
+    end = find_end(spare, mass)
+    if end is None:
+        return math.inf if spare > 0 else 0.0
+    return end

@@ -16,8 +16,8 @@ import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from nacre.errors import InputError
-from nacre.policies.networks import Scaling
-from nacre.policies.optimisers import clipped_adam, init_memory
+from nacre.policies.networks import Scaling, check_hidden
+from nacre.policies.optimisers import check_adam, clipped_adam, init_memory
 from nacre.policies.policy import Policy, Signature
 from nacre.training.batches import Batch
 from nacre.training.critics import Chosen, Critics
@@ -70,15 +70,8 @@ class CriticConfig:
                 problems.append(f"critics.{name} = {getattr(self, name)}: at least 1 is needed")
         if not 0.0 <= self.polyak < 1.0:
             problems.append(f"critics.polyak = {self.polyak}: must lie in [0, 1)")
-        if not self.learning_rate > 0:
-            problems.append(f"critics.learning_rate = {self.learning_rate}: must be positive")
-        if self.max_gradient_norm is not None and not self.max_gradient_norm > 0:
-            problems.append(
-                f"critics.max_gradient_norm = {self.max_gradient_norm}: must be positive, or None "
-                "for no limit"
-            )
-        if any(width < 1 for width in self.hidden):
-            problems.append(f"critics.hidden = {self.hidden}: layers have at least one unit")
+        problems += check_adam("critics", self.learning_rate, self.max_gradient_norm)
+        problems += check_hidden("critics.hidden", self.hidden)
         if self.backup not in ("min", "mean", "own"):
             problems.append(f"critics.backup = {self.backup!r}: known are min, mean, own")
         if problems:

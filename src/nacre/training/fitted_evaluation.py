@@ -25,10 +25,10 @@ from nacre.training.evaluation_epochs import EvaluationEpoch
 from nacre.training.loop import epoch_keys, run_epoch
 from nacre.training.noise import draw_uniforms
 from nacre.training.preparation import begin_critics
-from nacre.training.preparation import bound_values as bound_values
 from nacre.training.preparation import draw_resampling as draw_resampling
 from nacre.training.preparation import init_critics as init_critics
 from nacre.training.preparation import largest_believable as largest_believable
+from nacre.training.preparation import limit_values as limit_values
 from nacre.training.preparation import prefit as prefit
 from nacre.training.progress import ProgressEvent
 from nacre.training.sources import open_source
@@ -103,7 +103,7 @@ def prepare_evaluation(
     keys, n_steps = (init_key, prefit_key), config.prefit_steps
     fresh, fitted = begin_critics(config.critics, log, source, signature, discount, keys, n_steps)
     return Preparation(
-        source, fresh, fitted, largest_believable(log, discount), bound_values(log, discount)
+        source, fresh, fitted, largest_believable(log, discount), limit_values(log, discount)
     )
 
 

@@ -159,7 +159,7 @@ def largest_believable(log: Log, discount: float) -> float:
     return min(LARGEST_BELIEVABLE * max(1.0, largest_value), float(np.finfo(np.float32).max))
 
 
-def bound_values(log: Log, discount: float) -> tuple[float, float]:
+def limit_values(log: Log, discount: float) -> tuple[float, float]:
     """The least and the largest value that the log's rewards allow: one reward for ever.
 
     Zero lies between them where an episode can end.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,11 +16,13 @@ import pytest
 from nacre import examples, tracking
 from nacre.advice import evaluate as valuation
 from nacre.advice import pipeline as advisor
-from nacre.advice.config import suggest_config
+from nacre.advice.config import AdviceConfig, suggest_config
 from nacre.advice.evaluate import Valuation
 from nacre.advice.record import Value
 from nacre.cli import console, demo
+from nacre.diagnostics.log_checks import LogCheckConfig
 from nacre.inference.paper_rule import PaperRule
+from nacre.inference.rule import BoundsRule
 from nacre.training.progress import NoProgress, ProgressEvent
 
 Invoke = Callable[..., Any]
@@ -93,6 +96,55 @@ def test_without_options_it_is_what_fits_the_log(invoke: Invoke, asked: dict[str
     assert asked["config"] == suggest_config(examples.load().log)
     assert asked["candidates"] == []
     assert asked["uncertainty"] == 0.0
+
+
+FILE = """\
+confidence = 0.9
+discount = 0.97
+looks = 3
+rule = "paper"
+[checks]
+level = 0.05
+[[learners]]
+kind = "net_actor_critic"
+"""
+
+
+def test_a_file_configures_the_advice(invoke: Invoke, asked: dict[str, Any]) -> None:
+    Path("advice.toml").write_text(FILE)
+    assert invoke(*ADVISE, "--advice-config", "advice.toml", "-q").code == 0
+    assert asked["config"] == AdviceConfig.from_toml("advice.toml")
+    Path("short.toml").write_text("confidence = 0.9\n")
+    assert invoke(*ADVISE, "--advice-config", "short.toml", "-q").code == 0
+    assert asked["config"] == dataclasses.replace(
+        suggest_config(examples.load().log), confidence=0.9
+    )
+
+
+def test_options_count_more_than_the_file(
+    invoke: Invoke, asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("advice.toml").write_text(FILE)
+    # Flags, even such as say what the default is, variables, and the file of settings.
+    Path("nacre.toml").write_text("[advise]\nadvice-config = 'advice.toml'\nlooks = 4\n")
+    monkeypatch.setenv("NACRE_ADVISE_DISCOUNT", "0.5")
+    flags = ("--confidence", "0.95", "--rule", "bounds", "--epsilon", "0.1", "--frontier", "2")
+    assert invoke(*ADVISE, *flags, "-q").code == 0
+    config = asked["config"]
+    assert (config.confidence, config.discount, config.looks) == (0.95, 0.5, 4)
+    assert config.rule == BoundsRule()
+    assert config.checks == LogCheckConfig(level=0.05, epsilon=0.1)
+    assert [one.name for one in config.learners] == ["nac-0.03", "nac-0.03-cost2"]
+
+
+@pytest.mark.usefixtures("asked")
+def test_what_is_wrong_in_the_file_is_one_line(invoke: Invoke) -> None:
+    Path("advice.toml").write_text("[[estimators]]\nkind = 'fited_q'\n")
+    assert invoke(*ADVISE, "--advice-config", "advice.toml") == (
+        2,
+        "",
+        "advice.toml: estimators[0]: no estimator is called 'fited_q'; did you mean fitted_q?\n",
+    )
 
 
 BAD = [

@@ -129,6 +129,7 @@ def lay_out_exports(folder: Path) -> None:
 def lay_out_traffic(folder: Path) -> None:
     shutil.copytree(examples.find_directory("traffic"), folder, dirs_exist_ok=True)
     write_policy(make_advice().new_policy, folder / "new.safetensors")
+    (folder / "advice.toml").write_text(few_updates().as_toml())
     for name in ("log.parquet", "log.csv"):
         write_log(few_episodes(), folder / name)
 

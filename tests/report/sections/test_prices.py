@@ -36,6 +36,7 @@ def test_break_even_is_said_for_each_weight(context: Context) -> None:
     ("changed", "words"),
     [
         ({"forbidden": "because"}, "kept: undecided up to"),
+        ({"forbidden": "because", "rule": "paper"}, "kept: undecided up to"),
         ({"rule": "paper"}, "kept: switch up to"),
     ],
 )

@@ -42,6 +42,6 @@ class MajorityRule:
     name: str = "majority"
 
     def __call__(self, evidence: Sequence[Evidence], circumstances: Circumstances) -> Decision:
-        """A log that allows no switch allows none here either."""
+        """Decide by what the majority says. What a log forbids is added to every rule."""
         majority = [MajorityEvidence(one.estimates, one.price) for one in evidence]
         return BoundsRule()(majority, circumstances)

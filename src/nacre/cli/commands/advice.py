@@ -37,11 +37,13 @@ ADVISE_EXAMPLES = """\b
 Examples:
   nacre advise --log log.parquet --policy old.safetensors --cost cost.toml --out advice
   nacre advise --log log.csv --policy clone --cost cost.toml --json
+  nacre advise --log log.csv --cost cost.toml --advice-config advice.toml --confidence 0.9
 """
 
 
 @app.command(short_help="Should the old policy be replaced?", epilog=ADVISE_EXAMPLES)
 def advise(
+    context: typer.Context,
     log: Annotated[str, typer.Option("--log", help="Log of the old policy.")],
     cost_file: CostFile,
     policy: Annotated[
@@ -60,6 +62,10 @@ def advise(
         ),
     ] = None,
     out: AdviceFolder = None,
+    advice_config: Annotated[
+        Path | None,
+        typer.Option("--advice-config", help="Learners, estimators, rule and levels, in TOML."),
+    ] = None,
     confidence: Annotated[
         float, typer.Option("--confidence", help="Confidence that a verdict needs.")
     ] = 0.95,
@@ -99,7 +105,8 @@ def advise(
     """Advise whether to replace the old policy: switch, keep, or undecided.
 
     Learns candidates from one part of the log, estimates their gain on the other part, and
-    subtracts the switching cost. With --quiet only the verdict is printed.
+    subtracts the switching cost. With --quiet only the verdict is printed. Options count more than
+    what --advice-config says.
     """
     import dataclasses
 
@@ -109,13 +116,22 @@ def advise(
     from nacre.cli.progress import open_reporter
     from nacre.cli.waiting import read_log_aloud, read_policy_aloud
     from nacre.costs import describe_cost, read_cost
-    from nacre.diagnostics.log_checks import LogCheckConfig
-    from nacre.inference import RULES
     from nacre.learners.base import Candidate
     from nacre.policies import find_uncertainty
     from nacre.tracking import combine_reporters, open_tracking
 
     price = read_cost(cost_file)
+    options: dict[str, Any] = {
+        "confidence": confidence,
+        "rule": rule,
+        "look": look,
+        "looks": looks,
+        "epsilon": epsilon,
+        "discount": discount,
+    }
+    changes = _read_changes(
+        advice_config, {one: value for one, value in options.items() if _is_given(context, one)}
+    )
     data = read_log_aloud(log, columns=columns, cache_dir=cache_dir, quiet=quiet)
     data = _take_since(data, since)
     old, origin = read_policy_aloud(policy, data, seed=seed, quiet=quiet)
@@ -123,14 +139,8 @@ def advise(
     for path in candidate or []:
         proposed, _ = read_policy_aloud(path, data, seed=seed, quiet=quiet)
         given.append(Candidate(path.stem, proposed, f"given as {path.name}"))
-    config = dataclasses.replace(
-        add_cost_factors(suggest_config(data, discount), frontier or ()),
-        confidence=confidence,
-        rule=RULES.find(rule)(),
-        look=look,
-        looks=looks,
-        checks=LogCheckConfig(epsilon=epsilon),
-    )
+    config = dataclasses.replace(suggest_config(data), **changes)
+    config = add_cost_factors(config, frontier or ())
     rows = None if start is None else read_start(start, old.signature)
     _check_folder(out)
     with open_reporter(quiet=quiet) as shown, open_tracking(tensorboard, mlflow) as tracker:
@@ -208,6 +218,29 @@ def report(
         console.print_json({"page": str(page)})
     elif not quiet:
         typer.echo(str(page))
+
+
+def _read_changes(file: Path | None, options: dict[str, Any]) -> dict[str, Any]:
+    """The fields of the configuration that the file sets, or an option, which counts more."""
+    import dataclasses
+
+    from nacre.advice.config_file import read_changes
+    from nacre.diagnostics.log_checks import LogCheckConfig
+    from nacre.inference import RULES
+
+    changes = ({} if file is None else read_changes(file)) | options
+    if "rule" in options:
+        changes["rule"] = RULES.find(options["rule"])()
+    if "epsilon" in options:
+        checks = changes.get("checks", LogCheckConfig())
+        changes["checks"] = dataclasses.replace(checks, epsilon=changes.pop("epsilon"))
+    return changes
+
+
+def _is_given(context: typer.Context, name: str) -> bool:
+    """Whether an option was set at all: by a flag, by a variable or in the file of settings."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name != "DEFAULT"
 
 
 def _take_since(log: Any, first: int) -> Any:

@@ -10,6 +10,8 @@ from typing import Any, Literal
 from nacre.errors import InputError
 from nacre.learners.net_actor_critic.occupancy import OccupancyConfig
 from nacre.learners.net_actor_critic.stopping import Plateau, StoppingRule
+from nacre.policies.networks import check_hidden
+from nacre.policies.optimisers import check_adam
 from nacre.training.backup import CriticConfig, Form
 from nacre.training.fitted_evaluation import EvaluationConfig
 from nacre.training.noise import Sampling
@@ -82,20 +84,12 @@ class ActorConfig:
             problems.append(f"actor.start_share = {self.start_share}: must lie in [0, 1]")
         if not 0.0 <= self.kl_weight < math.inf:
             problems.append(f"actor.kl_weight = {self.kl_weight}: must be finite and not negative")
-        if not self.learning_rate > 0:
-            problems.append(f"actor.learning_rate = {self.learning_rate}: must be positive")
-        if self.max_gradient_norm is not None and not self.max_gradient_norm > 0:
-            problems.append(
-                f"actor.max_gradient_norm = {self.max_gradient_norm}: must be positive, or None "
-                "for no limit"
-            )
+        problems += check_adam("actor", self.learning_rate, self.max_gradient_norm)
         if self.averaging is not None and not 0.0 <= self.averaging < 1.0:
             problems.append(
                 f"actor.averaging = {self.averaging}: must lie in [0, 1), or None for no average"
             )
-        if any(width < 1 for width in self.hidden):
-            problems.append(f"actor.hidden = {self.hidden}: layers have at least one unit")
-        return problems
+        return problems + check_hidden("actor.hidden", self.hidden)
 
 
 @dataclass(frozen=True)

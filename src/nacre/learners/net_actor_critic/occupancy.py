@@ -22,8 +22,8 @@ import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from nacre.errors import InputError
-from nacre.policies.networks import MLP, Scaling
-from nacre.policies.optimisers import clipped_adam, init_memory
+from nacre.policies.networks import MLP, Scaling, check_hidden
+from nacre.policies.optimisers import check_adam, clipped_adam, init_memory
 from nacre.policies.policy import Policy, Signature
 from nacre.training.batches import Batch, Rows
 
@@ -45,11 +45,8 @@ class OccupancyConfig:
     largest_ratio: float = 10.0
 
     def __post_init__(self) -> None:
-        problems = []
-        if any(width < 1 for width in self.hidden):
-            problems.append(f"occupancy.hidden = {self.hidden}: layers have at least one unit")
-        if not self.learning_rate > 0:
-            problems.append(f"occupancy.learning_rate = {self.learning_rate}: must be positive")
+        problems = check_hidden("occupancy.hidden", self.hidden)
+        problems += check_adam("occupancy", self.learning_rate)
         if not 0.0 <= self.polyak < 1.0:
             problems.append(f"occupancy.polyak = {self.polyak}: must lie in [0, 1)")
         if not self.largest_ratio >= 1.0:

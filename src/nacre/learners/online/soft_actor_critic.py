@@ -17,6 +17,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 from nacre.errors import InputError
 from nacre.policies.distributions import ActionDistribution, DiscreteDistribution, Gaussian
 from nacre.policies.network_policy import MLPPolicy
+from nacre.policies.networks import check_hidden
 from nacre.policies.policy import Signature
 from nacre.training.backup import CriticConfig, CriticState, bootstrap_targets, step_critics
 from nacre.training.batches import Batch
@@ -84,8 +85,7 @@ class OnlineConfig:
             problems.append(f"updates_per_step = {self.updates_per_step}: must be positive")
         if not 0.0 <= self.entropy_share <= 1.0:
             problems.append(f"entropy_share = {self.entropy_share}: must lie in [0, 1]")
-        if any(width < 1 for width in self.hidden):
-            problems.append(f"hidden = {self.hidden}: layers have at least one unit")
+        problems += check_hidden("hidden", self.hidden)
         if problems:
             raise InputError(problems)
 

@@ -24,7 +24,8 @@ function decideAt(record, learning, transaction) {
   }
   let verdict = "undecided";
   if (record.rule === "paper") verdict = means[chosen] > 0 ? "switch" : "keep";
-  else if (proven && !record.forbidden) verdict = "switch";
+  else if (proven) verdict = "switch";
   else if (found.every((one) => one.high < 0)) verdict = "keep";
+  if (verdict === "switch" && record.forbidden) verdict = "undecided";
   return { verdict, chosen, ...found[chosen] };
 }

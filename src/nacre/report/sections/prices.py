@@ -65,7 +65,7 @@ def describe_for_script(prices: Prices) -> dict[str, Any]:
     if not prices.can_be_tried:
         return document
     reasons = POINTS if prices.rule == "paper" else REASONS
-    if prices.forbidden and prices.rule != "paper":
+    if prices.forbidden:
         reasons = reasons | {"undecided": FORBIDDEN}
     return document | {
         "headlines": HEADLINES,
