@@ -93,7 +93,7 @@ def _gather(setting: Setting, results: Mapping[str, Any], place: int) -> Evidenc
     """What every estimator says of one finalist, less what lies outside of the log."""
     overlap, charge = results[f"overlap {place}"], results["costs"][place]
     estimates = tuple(
-        charge_overlap(estimate, one, overlap.penalty)
+        charge_overlap(estimate, one, overlap)
         for one in setting.config.estimators
         if (estimate := results[f"estimate {one.name} {place}"]) is not None
     )

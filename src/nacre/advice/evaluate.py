@@ -18,9 +18,9 @@ from nacre.advice.record import BY_RETURNS, Value, finite
 from nacre.costs.fit import check_log_fits
 from nacre.diagnostics.on_policy import Behaviour, examine_behaviour
 from nacre.errors import InputError
-from nacre.estimators.fitted_q import default_evaluation
 from nacre.logs import Log, read_log
 from nacre.policies import Policy, fingerprint, read_policy
+from nacre.training.backup import CriticConfig
 from nacre.training.fitted_evaluation import (
     Evaluation,
     EvaluationConfig,
@@ -29,6 +29,21 @@ from nacre.training.fitted_evaluation import (
 from nacre.training.progress import NoProgress, Progress
 from nacre.training.returns import value_from_returns
 from nacre.versions import find_versions
+
+
+def default_evaluation() -> EvaluationConfig:
+    """Eight members, each on its own resample of the episodes, from the log's returns on."""
+    return EvaluationConfig(
+        critics=CriticConfig.normalised(8, hidden=(64, 64), polyak=0.95, backup="own"),
+        epochs=40,
+        steps_per_epoch=400,
+        prefit_steps=1000,
+        combine="mean",
+        averaged=True,
+        bootstrap=True,
+        asked_once=True,
+        clip_targets=True,
+    )
 
 
 @dataclass(frozen=True)

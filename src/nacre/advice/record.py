@@ -117,6 +117,7 @@ class EstimateEntry(Part):
     low: Number
     high: Number
     overlap_penalty: Number = 0.0
+    overlap_allowance: Number = None
     basis: Basis
     informative: bool
     reason: str = ""
@@ -135,6 +136,7 @@ class EstimateEntry(Part):
             self.reason,
             math.inf if self.degrees is None else self.degrees,
             {name: math.nan if one is None else one for name, one in self.diagnostics.items()},
+            self.overlap_allowance,
         )
 
     @classmethod
@@ -148,6 +150,7 @@ class EstimateEntry(Part):
             low=finite(low),
             high=finite(high),
             overlap_penalty=finite(estimate.overlap_penalty),
+            overlap_allowance=finite(estimate.allowance),
             basis=estimate.basis,
             informative=estimate.informative,
             reason=estimate.reason,

@@ -169,11 +169,12 @@ def list_inapplicable(setting: Setting, split: Split) -> dict[str, str]:
     return {name: reason for name, reason in reasons.items() if reason}
 
 
-def charge_overlap(estimate: Estimate, estimator: Estimator, penalty: float) -> Estimate:
-    """The penalty for what lies outside of the log, on every estimator that extrapolates."""
-    if not estimator.extrapolates:
+def charge_overlap(estimate: Estimate, estimator: Estimator, overlap: Overlap) -> Estimate:
+    """What lies outside of the log, charged on every estimator that extrapolates."""
+    if not estimator.extrapolates or not estimate.informative:
         return estimate
-    return dataclasses.replace(estimate, overlap_penalty=estimate.overlap_penalty + penalty)
+    penalty, allowance = overlap.charge(estimate.gain)
+    return dataclasses.replace(estimate, overlap_penalty=penalty, overlap_allowance=allowance)
 
 
 def _pose(setting: Setting, split: Split, log: Log) -> Problem:

@@ -1,10 +1,11 @@
 """How much of what a candidate does lies outside of the log, and what that may be worth.
 
 Walkers start where the next episode starts. Each acts by the policy and then moves as the log moved
-from the nearest states with the nearest actions. What follows once a walker has left the log is
-unknown, so that leaving counts from then on: `outside` is E[γ^τ], τ the step at which it leaves.
-No model is fitted. The old policy walks with the same noise: it shows how far even the policy that
-made the log leaves what such walks can follow, and only the excess counts.
+from the nearest states with the nearest actions. No model is fitted. If such a walk could be
+trusted after it has left the log, the discounted share of its steps outside would be what is
+unknown; if it could not be trusted at all, everything since it left, E[γ^τ]. The mean of both is
+charged. The old policy walks with the same noise: it shows how far even the policy that made the
+log leaves what such walks can follow, and only the excess counts.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ N_STATES = 256
 """States of each half at which one step is looked at."""
 MOST_STEPS = 200
 LEAST_WEIGHT = 1e-3
-"""A walker of which less than this is left inside walks no further."""
+"""Walks end where less than this is left of every walker, discounted."""
 MOST_MISSING = 3
 MOST_COMPARED = 500
 EXTREMES = (0.005, 0.995)
@@ -56,29 +57,56 @@ class Overlap:
     """How far a candidate leaves the log, relative to the old policy.
 
     Args:
-        outside: E[γ^τ] of the candidate: the discounted share that has left the log.
+        outside: Of the candidate, the mean of two shares: of its discounted steps that lie outside
+            of the log, and of all that comes after it has first left.
         outside_old: The same of the old policy.
         standard_error: Of their difference, over walkers.
         excess: 1 - (1 - outside) / (1 - outside_old), at least 0: of what the old policy's walks
             can follow, the share that the candidate leaves.
-        value_range: Range of discounted returns-to-go, with 0 in it.
-        penalty: excess · value_range; infinite where the log's outcomes are all alike.
-        forms: The excess measured in other ways, for comparison: "rolled_out", that of the penalty;
-            "rolled_out_at_once", where the first step beyond the limit is wholly outside;
-            "one_step", the candidate's actions at the log's own states; "one_step_at_once".
-        saw_ends: Whether any episode of the log ended by itself.
-        missing: The most typical states and actions that are missing, the most frequent first.
+        least: Least of the discounted returns-to-go, or 0, and
+        most: the largest of them, or 0.
+        old_value: Mean return of the log's episodes, those that were cut continued.
+        forms: The excess of each measure alone: "steps_outside", "since_leaving", and "one_step",
+            the candidate's actions at the log's own states.
     """
 
     outside: float
     outside_old: float
     standard_error: float
     excess: float
-    value_range: float
-    penalty: float
+    least: float
+    most: float
+    old_value: float
     saw_ends: bool
     missing: tuple[Missing, ...] = ()
     forms: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def value_range(self) -> float:
+        """Range of discounted returns-to-go, with 0 in it."""
+        return self.most - self.least
+
+    @property
+    def penalty(self) -> float:
+        """How far it moves the two bounds apart; infinite where outcomes are all alike."""
+        if self.value_range > 0:
+            return self.excess * self.value_range
+        return math.inf if self.excess > 0 else 0.0
+
+    def charge(self, gain: float) -> tuple[float, float]:
+        """How much less, and how much more, than its estimate a candidate may gain.
+
+        What lies outside of the log is worth at least the least and at most the most that the log
+        has ever had to go, instead of what the estimate says: V - excess · (V - least) and
+        V + excess · (most - V), V = old value + gain.
+        """
+        if not math.isfinite(self.penalty):
+            return math.inf, math.inf
+        value = self.old_value + gain
+        return (
+            self.excess * max(value - self.least, 0.0),
+            self.excess * max(self.most - value, 0.0),
+        )
 
     @property
     def note(self) -> str:
@@ -102,6 +130,9 @@ class Overlap:
             "outside_old": self.outside_old,
             "standard_error": self.standard_error,
             "excess": self.excess,
+            "least": self.least,
+            "most": self.most,
+            "old_value": self.old_value,
             "value_range": self.value_range,
             "penalty": self.penalty if math.isfinite(self.penalty) else None,
             "saw_ends": self.saw_ends,
@@ -138,29 +169,31 @@ def measure_overlap(
         _walk(index, log, policy, np.asarray(start), discount, np.random.default_rng(seed))
         for policy in (old_policy, candidate)
     ]
-    old, new = (float(walk.left.mean()) for walk in walks)
+    steps_old, steps_new = (walk.steps_outside for walk in walks)
+    left_old, left_new = (float(walk.left.mean()) for walk in walks)
+    old, new = (steps_old + left_old) / 2, (steps_new + left_new) / 2
     excess = _find_excess(old, new)
-    at_once = _find_excess(*(float(walk.left_at_once.mean()) for walk in walks))
-    steps = [
-        _step_once(index, log, policy, np.random.default_rng(seed))
+    once = [
+        float(_step_once(index, log, policy, np.random.default_rng(seed)).mean())
         for policy in (old_policy, candidate)
     ]
-    span = measure_value_range(log, discount)
+    to_go = continue_returns(log, discount)
+    least, most = bound_returns(to_go)
     differences = walks[1].left - walks[0].left
     return Overlap(
         outside=new,
         outside_old=old,
         standard_error=float(differences.std(ddof=1) / math.sqrt(N_WALKERS)),
         excess=excess,
-        value_range=span,
-        penalty=excess * span if span > 0 else (math.inf if excess > 0 else 0.0),
+        least=least,
+        most=most,
+        old_value=float(to_go[log.offsets[:-1]].mean()),
         saw_ends=bool(np.any(log.terminated)),
         missing=_summarise(index, walks[1]) if excess > 0 else (),
         forms={
-            "rolled_out": excess,
-            "rolled_out_at_once": at_once,
-            "one_step": _find_excess(*(float(outside.mean()) for outside in steps)),
-            "one_step_at_once": _find_excess(*(float((outside > 0).mean()) for outside in steps)),
+            "steps_outside": _find_excess(steps_old, steps_new),
+            "since_leaving": _find_excess(left_old, left_new),
+            "one_step": _find_excess(*once),
         },
     )
 
@@ -174,13 +207,27 @@ def _find_excess(old: float, new: float) -> float:
 
 
 def measure_value_range(log: Log, discount: float) -> float:
-    """Range of discounted returns-to-go: between their 0.5 % and 99.5 % quantiles, and 0.
+    """Range of discounted returns-to-go: between their 0.5 % and 99.5 % quantiles, and 0."""
+    least, most = bound_returns(continue_returns(log, discount))
+    return most - least
+
+
+def bound_returns(to_go: Floats) -> tuple[float, float]:
+    """The 0.5 % and 99.5 % quantiles of returns-to-go, with 0 between them.
 
     Zero belongs to it because nothing is earned after an end, whether or not the log has seen one.
+    """
+    lowest, highest = np.quantile(to_go, EXTREMES)
+    return min(float(lowest), 0.0), max(float(highest), 0.0)
+
+
+def continue_returns(log: Log, discount: float) -> Floats:
+    """(N,) discounted returns-to-go.
+
     A truncated episode stops being watched but goes on: it is taken to earn from then on what the
     last quarters of truncated episodes earn a step.
     """
-    to_go = log.returns_to_go(discount)
+    to_go = np.asarray(log.returns_to_go(discount), np.float64)
     lengths = log.episode_lengths
     truncated = ~log.terminated[log.offsets[1:] - 1]
     if np.any(truncated) and discount < 1.0:
@@ -189,18 +236,17 @@ def measure_value_range(log: Log, discount: float) -> float:
         late = going_on & (4 * left <= np.repeat(lengths + 3, lengths))
         rate = float(log.rewards[late].mean(dtype=np.float64))
         to_go = to_go + going_on * discount**left * rate / (1.0 - discount)
-    lowest, highest = np.quantile(to_go, EXTREMES)
-    return float(max(highest, 0.0) - min(lowest, 0.0))
+    return to_go
 
 
 class _Walk(NamedTuple):
     """γ^τ of each walker, and the states and actions where some of it left, with how much.
 
-    `left_at_once` is the same where the first step beyond the limit is wholly outside.
+    `steps_outside` is the discounted share of all walkers' steps that lie outside.
     """
 
     left: Floats
-    left_at_once: Floats
+    steps_outside: float
     states: NDArray[Any]
     actions: NDArray[Any]
     weights: Floats
@@ -217,8 +263,8 @@ def _walk(
     """Walkers that start at drawn starts; both policies' see the same draws."""
     states = start[rng.integers(0, len(start), N_WALKERS)]
     noise_size = ask(policy, jnp.asarray(states)).noise_size
-    inside, left = np.ones(N_WALKERS), np.zeros(N_WALKERS)
-    wholly, left_at_once = np.ones(N_WALKERS), np.zeros(N_WALKERS)
+    inside, alive = np.ones(N_WALKERS), np.ones(N_WALKERS)
+    left, beyond, total = np.zeros(N_WALKERS), 0.0, 0.0
     events: list[tuple[NDArray[Any], NDArray[Any], Floats]] = []
     for step in range(min(int(log.episode_lengths.max()), MOST_STEPS)):
         # A generator for each step: policies that need more noise do not shift the others' draws.
@@ -226,22 +272,22 @@ def _walk(
         picks = draws.random(N_WALKERS)
         noise = jnp.asarray(draws.random((N_WALKERS, noise_size)), jnp.float32)
         actions = np.asarray(_act(policy, jnp.asarray(states), noise))
-        here = np.flatnonzero(inside > LEAST_WEIGHT)
-        if not len(here):
-            break
-        outside, rows, shares = index.look_up(step % 2, states[here], actions[here], picks[here])
-        weights = discount**step * inside[here] * outside
-        left[here] += weights
-        left_at_once[here] += discount**step * wholly[here] * (outside > 0)
-        noted = weights > 0
-        events.append((states[here][noted], actions[here][noted], weights[noted]))
+        outside, rows, shares = index.look_up(step % 2, states, actions, picks)
+        weight = discount**step
+        left += weight * inside * outside
+        beyond += weight * float(alive @ outside)
+        total += weight * float(alive.sum())
+        noted = inside * outside > 0
+        events.append((states[noted], actions[noted], weight * (inside * outside)[noted]))
         going_on = 1.0 - (log.terminated[rows] * shares).sum(axis=1)
-        inside[here] *= (1.0 - outside) * going_on
-        wholly[here] *= (outside == 0) * going_on
-        states = states.copy()
-        states[here] = _follow(index, log, states[here], rows, shares)
+        inside *= (1.0 - outside) * going_on
+        # How an episode ends is not known where the walk is wholly outside.
+        alive *= np.where(outside < 1.0, going_on, 1.0)
+        if not np.any(alive * weight > LEAST_WEIGHT):
+            break
+        states = _follow(index, log, states, rows, shares)
     columns = (np.concatenate(column) for column in zip(*events, strict=True))
-    return _Walk(left, left_at_once, *columns)
+    return _Walk(left, beyond / total, *columns)
 
 
 def _step_once(index: LogIndex, log: Log, policy: Policy, rng: np.random.Generator) -> Floats:

@@ -52,8 +52,10 @@ class Estimate:
         standard_error: Of the gain; infinite where nothing is known. Never zero: no spread among a
             few members or replicates is no proof.
         basis: Whether the log's own outcomes say so, or a model.
-        overlap_penalty: What the part of the candidate that lies outside of the log may be worth;
-            charged downwards in the lower bound and upwards in the upper one.
+        overlap_penalty: How much less the part of the candidate that lies outside of the log may be
+            worth; charged in the lower bound.
+        overlap_allowance: How much more it may be worth, added to the upper bound; as much as the
+            penalty if None.
         informative: Whether the estimate may be used. Decided without looking at the gain.
         reason: One clause for people: why it is not informative, or what it rests on.
         degrees: Degrees of freedom behind the standard error; infinite for a normal error.
@@ -69,6 +71,12 @@ class Estimate:
     reason: str = ""
     degrees: float = float("inf")
     diagnostics: Mapping[str, float] = field(default_factory=dict)
+    overlap_allowance: float | None = None
+
+    @property
+    def allowance(self) -> float:
+        """What is added to the upper bound for what lies outside of the log."""
+        return self.overlap_penalty if self.overlap_allowance is None else self.overlap_allowance
 
 
 def abstain(

@@ -6,18 +6,28 @@ import math
 from dataclasses import dataclass
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
+from nacre.diagnostics.overlap import measure_value_range
 from nacre.estimators.base import Basis, Estimate, Problem, Report, abstain, find_exact_kind
 from nacre.estimators.weighting import Weighted, Weights, find_weights, weigh_episodes
 from nacre.logs import Log
-from nacre.policies.policy import Policy
+from nacre.policies.policy import Policy, ask
 from nacre.training.linear_critics import LinearCritics, Sums, add_up, fit_critics
 from nacre.training.state_action_features import StateActionFeatures
 
 LEAST_EFFECTIVE = 10.0
 """Episodes that carry the weight in each fold, at the step where they are fewest."""
+LARGEST_UNSUPPORTED = 0.01
+"""Share of the candidate's actions that the old policy may never take."""
+NEVER = 1e-6
+"""Probability below which an action is never taken."""
+N_STATES = 2000
+"""States of the log at which that is looked at."""
+LEAST_SPREAD = 0.005
+"""Share of the range of returns-to-go below which no standard error is believed."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +99,14 @@ class DoublyRobust:
         report: Report,
     ) -> Estimate:
         """Mean of both folds; nothing is fitted where there are few effective episodes."""
+        unsupported = find_unsupported(problem, candidate)
+        if not unsupported <= LARGEST_UNSUPPORTED:
+            reason = (
+                f"the old policy never takes {unsupported:.0%} of what the candidate does"
+                if unsupported < 1.0
+                else "the old policy does not vary its actions: nothing can be weighted"
+            )
+            return abstain(self.name, self.basis, reason, {"unsupported": unsupported})
         weights = [self._weigh(problem, fold, candidate) for fold in prepared]
         effective = min(one.effective for one in weights)
         diagnostics = {"effective_episodes": effective}
@@ -111,7 +129,11 @@ class DoublyRobust:
             )
             report((number + 1) / len(prepared))
         gain = float(np.mean([one.gain for one in found]))
-        error = math.hypot(*(one.standard_error for one in found)) / len(found)
+        error = math.hypot(
+            math.hypot(*(one.standard_error for one in found)) / len(found),
+            float(np.std([one.gain for one in found])),
+            LEAST_SPREAD * measure_value_range(problem.log, problem.discount),
+        )
         if not (math.isfinite(gain) and 0 < error < math.inf):
             return abstain(self.name, self.basis, "its weights give no finite number", diagnostics)
         return Estimate(
@@ -147,6 +169,22 @@ class DoublyRobust:
         self, problem: Problem, policy: Policy, log: Log, sums: tuple[Sums, ...]
     ) -> LinearCritics:
         return fit_critics(sums, log, policy, problem.discount, self.ridge)
+
+
+def find_unsupported(problem: Problem, candidate: Policy) -> float:
+    """Share of the candidate's actions, at the log's states, that the old policy never takes.
+
+    One where the old policy has no density to divide by: weights of its episodes mean nothing.
+    """
+    log = problem.log
+    rows = np.linspace(0, len(log) - 1, min(len(log), N_STATES)).astype(np.int64)
+    states = jnp.asarray(log.observations[rows])
+    old = ask(problem.old_policy, states)
+    if not problem.old_policy.signature.discrete_actions:
+        densities = np.asarray(old.log_prob(jnp.asarray(log.actions[rows])))
+        return 0.0 if np.all(densities < np.inf) else 1.0
+    known, wanted = (np.asarray(said.probabilities) for said in (old, ask(candidate, states)))  # type: ignore[attr-defined]
+    return float(np.where(known < NEVER, wanted, 0.0).sum(axis=-1).mean())
 
 
 def starts_alike(start: np.ndarray, starts: np.ndarray) -> bool:

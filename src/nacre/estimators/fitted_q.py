@@ -136,7 +136,9 @@ class FittedQ:
         groups, limits = prepared.groups, prepared.limits
         new = self._solve(problem, candidate, groups, prepared.sums, report)
         gains = new - prepared.old
-        gain, found, degrees = describe(gains, LEAST_SPREAD * prepared.value_range)
+        level_error = abs(float(np.mean(prepared.old.whole)) - prepared.returns_mean)
+        floor = math.hypot(LEAST_SPREAD * prepared.value_range, level_error)
+        gain, found, degrees = describe(gains, floor)
         values = np.concatenate([new.whole, prepared.old.whole])
         low, high = limits
         found |= {
@@ -144,7 +146,7 @@ class FittedQ:
             "old_value": float(np.mean(prepared.old.whole)),
             "new_value": float(np.mean(new.whole)),
             "value_range": prepared.value_range,
-            "level_error": abs(float(np.mean(prepared.old.whole)) - prepared.returns_mean),
+            "level_error": level_error,
             "features": float(prepared.sums[0].features.size),
         }
         error = found["standard_error"]
@@ -259,9 +261,10 @@ class FittedQ:
 def describe(gains: Values, floor: float) -> tuple[float, dict[str, float], float]:
     """The gain, its standard error with the parts of it, and degrees of freedom.
 
-    Three things are not known: which episodes the log happens to hold (the jackknife's variance
-    (g - 1)/g Σ (v_i - v̄)²), what the features happen to be (the variance between the sets), and
-    what still finer features would say (the difference to half of them).
+    Four things are not known: which episodes the log happens to hold (the jackknife's variance
+    (g - 1)/g Σ (v_i - v̄)²), what the features happen to be (the variance between the sets), what
+    still finer features would say (the difference to half of them), and, in the floor, why the old
+    policy's own value is missed.
     """
     sets, groups = gains.left_out.shape
     centred = gains.left_out - gains.left_out.mean(axis=1, keepdims=True)

@@ -15,12 +15,11 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from gymnasium.spaces import Discrete
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from nacre.diagnostics.overlap import measure_value_range
 from nacre.errors import InputError
-from nacre.estimators.base import Basis, Estimate, Problem, Report, abstain
+from nacre.estimators.base import Basis, Estimate, Problem, Report, abstain, find_exact_kind
 from nacre.estimators.dynamics import Dynamics, DynamicsConfig, fit_dynamics
 from nacre.logs import Log
 from nacre.policies.blackbox import BlackBox
@@ -85,8 +84,9 @@ class Model:
 
     def applies(self, problem: Problem) -> str:
         """Why it has nothing to say about such a log at all, or nothing."""
-        if isinstance(problem.log.observation_space, Discrete):
-            return "states are discrete: counts say more than a fitted model"
+        reason = find_exact_kind(problem)
+        if reason:
+            return reason
         if problem.log.n_episodes < LEAST_EPISODES:
             return (
                 f"the log has {problem.log.n_episodes} episodes, a model of the world needs "
@@ -172,7 +172,7 @@ class Model:
         return Estimate(
             self.name,
             centre,
-            math.hypot(spread, chance, self.floor * span),
+            math.hypot(spread, chance, self.floor * span, prepared.level_error),
             self.basis,
             reason=f"{len(gains)} fitted models, {self.n_rollouts} pairs of rollouts in each",
             degrees=float(len(gains) - 1),

@@ -33,7 +33,7 @@ def bound_below(estimate: Estimate, level: float) -> float:
 def bound_above(estimate: Estimate, level: float) -> float:
     """What the gain stays below with probability `level`."""
     reach = find_quantile(level, estimate.degrees) * estimate.standard_error
-    return estimate.gain + estimate.overlap_penalty + reach
+    return estimate.gain + estimate.allowance + reach
 
 
 def list_informative(estimates: Sequence[Estimate]) -> list[Estimate]:
@@ -43,7 +43,7 @@ def list_informative(estimates: Sequence[Estimate]) -> list[Estimate]:
         for one in estimates
         if one.informative
         and math.isfinite(one.gain)
-        and math.isfinite(one.overlap_penalty)
+        and math.isfinite(one.overlap_penalty + one.allowance)
         and 0.0 < one.standard_error < math.inf
     ]
 
@@ -65,11 +65,14 @@ def find_hull(estimates: Sequence[Estimate], level: float) -> tuple[float, float
 def find_centre(estimates: Sequence[Estimate]) -> float:
     """One number for the gain: informative estimates, weighted by how much they know.
 
-    The weights are 1 / (standard error² + penalty²), so that it lies within every hull. NaN if
-    nobody knows anything.
+    The weights are 1 / (standard error² + room²), room the larger of penalty and allowance, so that
+    it lies within every hull. NaN if nobody knows anything.
     """
     usable = list_informative(estimates)
-    weights = [1.0 / (one.standard_error**2 + one.overlap_penalty**2) for one in usable]
+    rooms = [max(one.overlap_penalty, one.allowance) for one in usable]
+    weights = [
+        1.0 / (one.standard_error**2 + room**2) for one, room in zip(usable, rooms, strict=True)
+    ]
     total = math.fsum(weights)
     if not usable or not math.isfinite(total) or total <= 0:
         return math.nan
@@ -87,8 +90,10 @@ def find_error(
     usable = list_informative(estimates)
     if not usable:
         return 0.5
-    rows = [(one.gain - cost, one.standard_error, one.overlap_penalty) for one in usable]
-    centres, errors, penalties = np.array(rows).T
+    rows = [
+        (one.gain - cost, one.standard_error, one.overlap_penalty, one.allowance) for one in usable
+    ]
+    centres, errors, penalties, allowances = np.array(rows).T
     degrees = np.array([one.degrees for one in usable])
     normal = np.isinf(degrees)
 
@@ -102,7 +107,7 @@ def find_error(
         return float(np.min(centres - penalties - reach(error)))
 
     def high(error: float) -> float:
-        return float(np.max(centres + penalties + reach(error)))
+        return float(np.max(centres + allowances + reach(error)))
 
     for bound, sign in ((low, 1.0), (high, -1.0)):
         if sign * bound(LARGEST_ERROR) > 0:

@@ -92,7 +92,9 @@ def add_up(features: StateActionFeatures, log: Log, groups: Groups) -> Sums:
         seen = features.at(log.observations[rows], log.actions[rows])
         products[group] += seen.T @ seen
         rewards[group] += seen.T @ np.asarray(log.rewards[rows], np.float32)
-    return Sums(features, products, rewards, np.bincount(groups, log.episode_lengths, n))
+    return Sums(
+        features, products, rewards, np.bincount(groups, log.episode_lengths, n).astype(np.float64)
+    )
 
 
 def add_up_ahead(

@@ -7,6 +7,7 @@ linear in them are found by solving equations instead of by gradient descent.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,16 +71,18 @@ class StateActionFeatures:
         width = inputs.shape[1]
         units = max(8, size // max(1, n_actions) - 1 - width - _count_products(width))
         slopes = rng.normal(size=(width, units)) / np.sqrt(width)
-        slopes *= np.exp(rng.uniform(*np.log(WIDTHS), units))
+        slopes *= np.exp(rng.uniform(math.log(WIDTHS[0]), math.log(WIDTHS[1]), units))
         offsets = rng.uniform(-2.0, 2.0, units)
-        arrays = (np.asarray(one, np.float32) for one in (shift, scale, slopes, offsets))
-        return cls(*arrays, n_actions)
+        shift, scale, slopes, offsets = (
+            np.asarray(one, np.float32) for one in (shift, scale, slopes, offsets)
+        )
+        return cls(shift, scale, slopes, offsets, n_actions)
 
     @property
     def size(self) -> int:
         """Number of features of a state with an action."""
         width, units = self.slopes.shape
-        return (1 + width + _count_products(width) + units) * max(1, self.n_actions)
+        return int(1 + width + _count_products(width) + units) * max(1, self.n_actions)
 
     def at(self, states: NDArray[Any], actions: NDArray[Any]) -> Features:
         """(n, size) features of states with actions."""
@@ -105,13 +108,13 @@ class StateActionFeatures:
         if self.n_actions:
             chances = np.asarray(said.probabilities, np.float32)[:n]  # type: ignore[attr-defined]
             seen = self._see(states)
-            return (seen[:, :, None] * chances[:, None, :]).reshape(n, -1)
+            return np.asarray((seen[:, :, None] * chances[:, None, :]).reshape(n, -1), np.float32)
         uniforms = draw_shifted(first, len(filled), said.noise_size)
         actions = np.asarray(_transform(policy.signature, said, jnp.asarray(uniforms)))[:, :n]
         total = np.zeros((n, self.size), np.float32)
         for some in actions:
             total += self.at(states, some)
-        return total / len(actions)
+        return np.asarray(total / len(actions), np.float32)
 
     def _see(self, inputs: NDArray[Any]) -> Features:
         scaled = (np.asarray(inputs, np.float32) - self.shift) / self.scale

@@ -26,7 +26,7 @@ Change = Callable[[Estimates, Line], Estimates]
 """Other estimates of a finalist instead of those that the record holds."""
 PENALISED = ("fitted_q", "model")
 """Estimators that are charged for what lies outside of the log; the others bound it themselves."""
-FORMS = ("rolled_out_at_once", "one_step", "one_step_at_once")
+FORMS = ("steps_outside", "since_leaving", "one_step")
 NINETY = 0.95
 """One-sided level of each end of a 90 % interval."""
 
@@ -64,7 +64,9 @@ def choose_strongest(estimates: Estimates, finalist: Line) -> Estimates:
 
 def charge_nothing(estimates: Estimates, finalist: Line) -> Estimates:
     """No penalty for what lies outside of the log."""
-    return tuple(dataclasses.replace(one, overlap_penalty=0.0) for one in estimates)
+    return tuple(
+        dataclasses.replace(one, overlap_penalty=0.0, overlap_allowance=0.0) for one in estimates
+    )
 
 
 def _only(name: str) -> Change:
@@ -79,11 +81,17 @@ def _charge(form: str) -> Change:
 
     def change(estimates: Estimates, finalist: Line) -> Estimates:
         overlap = finalist["overlap"]
-        penalty = overlap["forms"][form] * overlap["value_range"]
-        return tuple(
-            dataclasses.replace(one, overlap_penalty=penalty) if one.estimator in PENALISED else one
-            for one in estimates
-        )
+        share = overlap["forms"][form]
+
+        def charge(estimate: Estimate) -> Estimate:
+            value = overlap["old_value"] + estimate.gain
+            return dataclasses.replace(
+                estimate,
+                overlap_penalty=share * max(value - overlap["least"], 0.0),
+                overlap_allowance=share * max(overlap["most"] - value, 0.0),
+            )
+
+        return tuple(charge(one) if one.estimator in PENALISED else one for one in estimates)
 
     return change
 

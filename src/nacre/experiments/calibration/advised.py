@@ -19,6 +19,8 @@ from nacre.inference.multiplicity import split_level
 from nacre.policies.policy import Policy
 
 Interval = tuple[float, float]
+OVERLAP = ("excess", "least", "most", "old_value", "forms")
+"""What a line keeps of how far a finalist leaves the log."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,7 @@ def _read_finalist(policy: Policy, entry: CandidateEntry, n_finalists: int) -> F
         evidence.net_gain,
         {level: evidence.bounds(split_level((1.0 + level) / 2.0, n_finalists)) for level in LEVELS},
         [one.model_dump(mode="json") for one in entry.estimates],
-        {name: entry.overlap[name] for name in ("excess", "value_range", "forms")},
+        {name: entry.overlap[name] for name in OVERLAP},
     )
 
 
