@@ -16,7 +16,7 @@ import pytest
 from nacre import examples
 from nacre.advice.config import AdviceConfig
 from nacre.cli.demo import demo_config
-from nacre.estimators.fitted_q import FittedQ, default_evaluation
+from nacre.estimators.fitted_q import FittedQ
 from nacre.learners.scale_noise import ScaleNoise
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -63,13 +63,9 @@ def test_picture_of_the_two_state_world_is_what_its_script_draws(
 
 
 def _tiny(config: AdviceConfig) -> AdviceConfig:
-    """One candidate that need not be learned, evaluated by small critics after a few updates."""
-    evaluation = default_evaluation()
-    critics = dataclasses.replace(evaluation.critics, n_critics=3, hidden=(8,), batch_size=16)
-    few = dataclasses.replace(
-        evaluation, critics=critics, epochs=1, steps_per_epoch=4, prefit_steps=4
-    )
-    return dataclasses.replace(config, learners=(ScaleNoise(),), estimators=(FittedQ(few),))
+    """One candidate that need not be learned, evaluated by few features."""
+    few = FittedQ(sets=2, groups=4, sizes=(16,))
+    return dataclasses.replace(config, learners=(ScaleNoise(),), estimators=(few,))
 
 
 def test_advice_on_traffic_is_found_saved_and_drawn(

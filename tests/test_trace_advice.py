@@ -9,7 +9,7 @@ from types import ModuleType
 
 import numpy as np
 
-from nacre.estimators.fitted_q import FittedQ
+from nacre.learners.net_actor_critic.learner import NetActorCritic
 from nacre.logs import log_from_arrays
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -53,6 +53,6 @@ def test_calls_between_modules_are_counted_with_their_returns() -> None:
 
 def test_parts_are_given_a_few_updates() -> None:
     script = load_script()
-    small = script.shrink(FittedQ())
-    assert small.evaluation.epochs == script.FEW["epochs"]
-    assert small.evaluation.critics == FittedQ().evaluation.critics
+    small = script.shrink(NetActorCritic())
+    assert small.settings.epochs == script.FEW["epochs"]
+    assert small.settings.critics == NetActorCritic().settings.critics

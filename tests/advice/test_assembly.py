@@ -74,7 +74,15 @@ def build(
     for place, some in enumerate(estimates):
         overlap = tasks.find_overlap(setting, place, **chosen)
         assert overlap is not None
-        results[f"overlap {place}"] = dataclasses.replace(overlap, penalty=penalty)
+        # Half of it lies outside: worth from nothing to twice the penalty beyond the estimate.
+        gain = some[0].gain
+        results[f"overlap {place}"] = dataclasses.replace(
+            overlap,
+            excess=0.5,
+            least=0.0 if math.isfinite(penalty) else 1.0,
+            most=4 * penalty if math.isfinite(penalty) else 1.0,
+            old_value=2 * penalty - gain if math.isfinite(penalty) else 1.0,
+        )
         results |= {f"estimate {one.estimator} {place}": one for one in some}
     return build_advice(setting, results, began=0.0)
 

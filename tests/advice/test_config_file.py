@@ -17,7 +17,7 @@ from nacre.advice.config_file import build_changes, describe_config
 from nacre.diagnostics.log_checks import LogCheckConfig
 from nacre.errors import InputError
 from nacre.estimators.dynamics import DynamicsConfig
-from nacre.estimators.fitted_q import FittedQ, default_evaluation
+from nacre.estimators.fitted_q import FittedQ
 from nacre.estimators.model import Model
 from nacre.estimators.one_step import OneStep
 from nacre.estimators.tabular import Tabular
@@ -58,10 +58,8 @@ kind = "scale_noise"
 
 [[estimators]]
 kind = "fitted_q"
-
-[estimators.evaluation]
-epochs = 9
-combine = 0.25
+sets = 3
+sizes = [64, 128]
 
 [[estimators]]
 kind = "one_step"
@@ -96,10 +94,9 @@ def test_a_file_changes_what_it_names_and_nothing_else(tmp_path: Path) -> None:
         plain,
         settings=dataclasses.replace(plain.settings, epochs=5, stopping=None, critics=critics),
     )
-    evaluation = dataclasses.replace(default_evaluation(), epochs=9, combine=0.25)
     assert config == AdviceConfig(
         learners=(learner, ScaleNoise()),
-        estimators=(FittedQ(evaluation), OneStep(folds=3)),
+        estimators=(FittedQ(sets=3, sizes=(64, 128)), OneStep(folds=3)),
         rule=PaperRule(),
         confidence=0.9,
         learning_share=0.4,
@@ -202,7 +199,7 @@ LEARNERS = (
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=9)
 ESTIMATORS = (
     st.builds(Tabular, replicates=st.integers(100, 900), name=NAMES)
-    | st.builds(FittedQ, evaluation=EVALUATIONS, name=NAMES)
+    | st.builds(FittedQ, groups=st.integers(4, 90), ridge=SHARES, name=NAMES)
     | st.builds(OneStep, propensities=st.sampled_from(["known", "logged"]), name=NAMES)
     | st.builds(Model, dynamics=st.builds(DynamicsConfig, epochs=COUNTS), name=NAMES)
 )
@@ -275,16 +272,16 @@ PROBLEMS = [
         "learners[0].name = 'mine': its settings name it 'noise-0.3'; leave it out",
     ),
     (
-        "estimators = [{ kind = 'fitted_q', evaluation = { epochs = 0 } }]",
-        "estimators[0].evaluation.epochs = 0: at least 1 is needed",
+        "estimators = [{ kind = 'fitted_q', sets = 0 }]",
+        "estimators[0].sets = 0: give at least 2",
     ),
     (
-        "estimators = [{ kind = 'fitted_q', evaluation = { critics = { hidden = [8, 'a'] } } }]",
-        "estimators[0].evaluation.critics.hidden = [8, 'a']: must be a list of whole numbers",
+        "estimators = [{ kind = 'fitted_q', sizes = [8, 'a'] }]",
+        "estimators[0].sizes = [8, 'a']: must be a list of whole numbers",
     ),
     (
-        "estimators = [{ kind = 'fitted_q', evaluation = { critics = { backup = 'max' } } }]",
-        "estimators[0].evaluation.critics.backup = 'max': must be one of min, mean, own",
+        "learners = [{ kind = 'net_actor_critic', settings = { critics = { backup = 'max' } } }]",
+        "learners[0].settings.critics.backup = 'max': must be one of min, mean, own",
     ),
     (
         "estimators = ['tabular', { kind = 'model', dynamics = { members = 1 } }]",

@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 from nacre import examples
-from nacre.advice.evaluate import Valuation, evaluate
+from nacre.advice.evaluate import Valuation, default_evaluation, evaluate
 from nacre.errors import InputError
-from nacre.estimators.fitted_q import default_evaluation
 from nacre.policies import TabularPolicy
 from nacre.training.fitted_evaluation import EvaluationConfig
 from nacre.training.progress import ProgressEvent

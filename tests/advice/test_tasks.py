@@ -6,12 +6,14 @@ import dataclasses
 from typing import Any
 
 import numpy as np
+import pytest
 from jaxtyping import PRNGKeyArray
 
 from nacre.advice import tasks
 from nacre.advice.setting import Split
 from nacre.advice.tasks import MOST_FINALISTS
 from nacre.diagnostics.log_checks import LogChecks
+from nacre.diagnostics.overlap import Overlap
 from nacre.estimators.base import Estimate, Problem, Report
 from nacre.learners.base import Candidate, LearningProblem
 from nacre.training.progress import NoProgress, Progress, ProgressEvent
@@ -117,8 +119,11 @@ class Useless:
         raise AssertionError("it does not apply")
 
 
-def test_where_nobody_can_tell_them_apart_the_first_are_taken() -> None:
-    setting = make_setting(dataclasses.replace(GIVEN_ALONE, estimators=(Useless(),)))
+def test_where_nobody_can_tell_them_apart_the_first_are_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(tasks, "RANKING", (Useless(),))
+    setting = make_setting(GIVEN_ALONE)
     chosen = tasks.choose_finalists(setting, make_five(), split=split_rooms(), report=NoProgress())
     assert [one.name for one in chosen] == ["share 0.2", "share 1.0", "share 0.0"]
     assert len(chosen) == MOST_FINALISTS
@@ -165,11 +170,15 @@ def test_learners_see_the_learning_part_only() -> None:
     assert len(seen) == 1
 
 
-def test_the_penalty_adds_to_the_estimator_s_own() -> None:
-    estimate = make_estimate(1.0, penalty=0.5)
-    charged = tasks.charge_overlap(estimate, dataclasses.replace(Useless(), extrapolates=True), 2.0)
-    assert charged == dataclasses.replace(estimate, overlap_penalty=2.5)
-    assert tasks.charge_overlap(estimate, Useless(), 2.0) is estimate
+def test_what_lies_outside_is_charged_on_estimators_that_extrapolate() -> None:
+    """Worth 5 by the estimate, a quarter of it outside, where it is worth 1 to 7."""
+    overlap = Overlap(0.25, 0.0, 0.0, 0.25, 1.0, 7.0, 4.0, saw_ends=True)
+    estimate = make_estimate(1.0)
+    charged = tasks.charge_overlap(
+        estimate, dataclasses.replace(Useless(), extrapolates=True), overlap
+    )
+    assert (charged.overlap_penalty, charged.allowance) == (1.0, 0.5)
+    assert tasks.charge_overlap(estimate, Useless(), overlap) is estimate
 
 
 def test_overlap_is_measured_on_the_test_part() -> None:

@@ -19,13 +19,12 @@ from tests.support.one_hot import (
     Table,
     as_network,
     find_gain,
-    make_evaluation,
     make_problem,
     pose_vectors,
     sample_vectors,
 )
 
-QUICK = DoublyRobust(make_evaluation(2, epochs=2))
+QUICK = DoublyRobust(size=48)
 
 
 def prepare() -> tuple[Fold, ...]:
@@ -92,7 +91,7 @@ def test_a_candidate_that_nobody_follows_is_not_judged(monkeypatch: pytest.Monke
     """Weights that all vanish say nothing, and no critics are fitted for it."""
     never = np.eye(3)[np.argmin(OLD, axis=1)]
     prepare()
-    monkeypatch.setattr(module, "evaluate_policy", lambda *a, **k: pytest.fail("fitted"))
+    monkeypatch.setattr(module, "fit_critics", lambda *a, **k: pytest.fail("fitted"))
     alone = dataclasses.replace(QUICK, by_state=False)
     found = estimate(1e-4 / 3 + (1 - 1e-4) * never, alone)
     assert not found.informative

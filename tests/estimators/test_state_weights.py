@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -14,7 +12,7 @@ from nacre.estimators.weighting import Weighted, Weights, find_weights, weigh_ep
 from nacre.logs import Log
 from nacre.policies import TabularPolicy
 from nacre.simulators import FiniteWorld, random_policy, random_world
-from nacre.training.critics import Critics
+from tests.support.table_critics import TableCritics
 
 DISCOUNT = 0.95
 HORIZON = 60
@@ -69,16 +67,6 @@ def test_they_are_the_exact_ones(terminating: bool) -> None:
         assert np.std(expected) > 0.05
 
 
-def critics_of(world: FiniteWorld, table: np.ndarray, shift: float) -> Critics:
-    signature = TabularPolicy.from_probabilities(table).signature
-    made = Critics.init(jax.random.key(0), signature, n_critics=2, hidden=())
-    q = jnp.asarray(exact.state_action_values(world, table), float) + shift
-    weight = jnp.broadcast_to(q, made.weights[0].shape)
-    return Critics(
-        (weight,), (jnp.zeros_like(made.biases[0]),), (), None, made.shift, made.spread, signature
-    )
-
-
 def weigh(world: FiniteWorld, log: Log, *, by_state: bool) -> Weights:
     old, new = (TabularPolicy.from_probabilities(table) for table in policies(world))
     return find_weights(log, old, new, discount=DISCOUNT, by_state=by_state)
@@ -93,8 +81,8 @@ def estimate(
         weigh(world, log, by_state=by_state),
         TabularPolicy.from_probabilities(old),
         TabularPolicy.from_probabilities(new),
-        critics_of(world, old, shift),
-        critics_of(world, new, shift + wrong),
+        TableCritics.of(world, old, shift),
+        TableCritics.of(world, new, shift + wrong),
         discount=DISCOUNT,
     )
 

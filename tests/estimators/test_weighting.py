@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -20,7 +18,7 @@ from nacre.estimators.weighting import (
 from nacre.logs import Log
 from nacre.policies import TabularPolicy
 from nacre.simulators import FiniteWorld, random_policy, random_world
-from nacre.training.critics import Critics
+from tests.support.table_critics import TableCritics
 
 DISCOUNT = 0.8
 WORLD = random_world(5, 4, 3, discount=DISCOUNT, terminating=True).starting_at(0)
@@ -30,17 +28,6 @@ NEW = 0.5 * OLD + 0.5 * random_policy(2, WORLD)
 
 def policy(table: np.ndarray) -> TabularPolicy:
     return TabularPolicy.from_probabilities(table)
-
-
-def critics_of(table: np.ndarray, shift: float = 0.0) -> Critics:
-    """Two members that know the values of a policy exactly, but for a shift."""
-    signature = policy(table).signature
-    made = Critics.init(jax.random.key(0), signature, n_critics=2, hidden=())
-    q = jnp.asarray(exact.state_action_values(WORLD, table), float) + shift
-    weight = jnp.broadcast_to(q, made.weights[0].shape)
-    return Critics(
-        (weight,), (jnp.zeros_like(made.biases[0]),), (), None, made.shift, made.spread, signature
-    )
 
 
 def weigh(log: Log, new: np.ndarray = NEW, seed: int = 0) -> Weights:
@@ -53,8 +40,8 @@ def estimate(log: Log, shift: float = 0.0, new: np.ndarray = NEW) -> Weighted:
         weigh(log, new),
         policy(OLD),
         policy(new),
-        critics_of(OLD, shift),
-        critics_of(new, shift),
+        TableCritics.of(WORLD, OLD, shift),
+        TableCritics.of(WORLD, new, shift),
         discount=DISCOUNT,
     )
 

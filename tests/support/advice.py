@@ -66,14 +66,13 @@ def make_quick_evaluation(**changes: Any) -> EvaluationConfig:
 
 def suggest_quick(log: Log | None = None, discount: float = 0.99) -> AdviceConfig:
     """The old policy with less noise as the only candidate, small critics, few replicates."""
-    evaluation = make_quick_evaluation()
     return AdviceConfig(
         learners=(ScaleNoise(),),
         estimators=(
             Tabular(replicates=100),
             OneStep(folds=2),
-            FittedQ(evaluation),
-            DoublyRobust(dataclasses.replace(evaluation, epochs=1, bootstrap=False)),
+            FittedQ(sets=2, groups=4, sizes=(32,)),
+            DoublyRobust(sets=1, size=32),
         ),
         discount=discount,
     )

@@ -20,8 +20,9 @@ from nacre.policies.tabular import TabularPolicy
 from nacre.training import mapped as mapped_module
 from nacre.training import transitions
 from nacre.training.backup import CriticConfig
+from nacre.training.batches import States
 from nacre.training.fitted_evaluation import Evaluation, EvaluationConfig, evaluate_policy
-from nacre.training.mapped import Feed, MappedTransitions, Recorder, States
+from nacre.training.mapped import Feed, MappedTransitions, Recorder
 from nacre.training.preparation import fit_scaling
 from nacre.training.sources import open_source
 from nacre.training.transitions import Transitions

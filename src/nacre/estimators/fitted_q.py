@@ -14,13 +14,13 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 from numpy.typing import NDArray
 
-from nacre.diagnostics.overlap import measure_value_range
+from nacre.diagnostics.overlap import bound_returns, continue_returns
 from nacre.errors import InputError
 from nacre.estimators.base import Basis, Estimate, Problem, Report, abstain, find_exact_kind
 from nacre.policies.policy import Policy
 from nacre.training.linear_critics import Sums, add_up, add_up_ahead, list_blocks, solve
 from nacre.training.preparation import limit_values
-from nacre.training.returns import bootstrapped_returns_to_go, value_from_returns
+from nacre.training.returns import bootstrapped_returns_to_go
 from nacre.training.state_action_features import StateActionFeatures
 
 Numbers = NDArray[np.float64]
@@ -120,9 +120,10 @@ class FittedQ:
         limits = limit_values(log, problem.discount)
         old = self._solve(problem, policy, groups, sums, lambda share: None)
         report(1.0)
-        returns = value_from_returns(log, problem.discount, seed=int(rng.integers(2**31)))
-        span = measure_value_range(log, problem.discount)
-        return Prepared(groups, sums, old, limits, span, returns.mean)
+        returns = continue_returns(log, problem.discount)
+        least, most = bound_returns(returns)
+        seen = float(returns[log.offsets[:-1]].mean())
+        return Prepared(groups, sums, old, limits, most - least, seen)
 
     def estimate(
         self,

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -30,7 +30,6 @@ from nacre.estimators.unrolled import Unrolled, unroll
 from nacre.logs import Log
 from nacre.policies.distributions import ActionDistribution
 from nacre.policies.policy import Policy, ask
-from nacre.training.linear_critics import LinearCritics
 
 Numbers = NDArray[np.float64]
 
@@ -42,6 +41,16 @@ MOST_ROWS = 200_000
 """For weights by state: their features are held in memory."""
 CHUNK = 4096
 LARGEST_LOG_RATIO = 50.0
+
+
+class ActionValues(Protocol):
+    """Critics that can be asked for a policy's values."""
+
+    def read(
+        self, states: NDArray[Any], actions: NDArray[Any], policy: Policy
+    ) -> tuple[Numbers, Numbers]:
+        """Q at the given actions, and V of the policy; each (n,)."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -107,8 +116,8 @@ def weigh_episodes(
     weights: Weights,
     old_policy: Policy,
     new_policy: Policy,
-    old_critics: LinearCritics,
-    new_critics: LinearCritics,
+    old_critics: ActionValues,
+    new_critics: ActionValues,
     *,
     discount: float,
     seed: int = 0,
@@ -119,8 +128,8 @@ def weigh_episodes(
         weights: The episodes and what they weigh.
         old_policy: The policy that made them.
         new_policy: The candidate.
-        old_critics: LinearCritics of the old policy, fitted to other episodes.
-        new_critics: LinearCritics of the candidate, fitted to other episodes.
+        old_critics: ActionValues of the old policy, fitted to other episodes.
+        new_critics: ActionValues of the candidate, fitted to other episodes.
         discount: γ.
         seed: Everything random follows from it.
     """
@@ -166,7 +175,7 @@ def _estimate(
     table: Unrolled,
     logs: Numbers,
     policy: Policy,
-    critics: LinearCritics,
+    critics: ActionValues,
     counts: Numbers,
     discount: float,
 ) -> Numbers:
