@@ -11,6 +11,7 @@ from nacre.diagnostics.duplicates import Duplicates, find_duplicates
 from nacre.diagnostics.exploration import Exploration, find_exploration
 from nacre.diagnostics.on_policy import Behaviour, examine_behaviour
 from nacre.diagnostics.stationarity import LEVEL, Drift, find_drift
+from nacre.diagnostics.units import LEAST_BLOCK_ROWS, LEAST_UNITS
 from nacre.errors import InputError
 from nacre.logs import Log
 from nacre.policies.policy import Policy
@@ -80,6 +81,11 @@ class LogChecks:
         return self.n_different < self.config.least_episodes
 
     @property
+    def hides_drift(self) -> bool:
+        """Whether there are enough episodes to learn from, but too few to see drift in them."""
+        return not self.drift.tested and not self.has_too_few
+
+    @property
     def reason(self) -> str:
         """Why this log can support no switch; empty where it can."""
         reasons = []
@@ -90,6 +96,8 @@ class LogChecks:
                 f"only {self.n_different} different episodes, at least "
                 f"{self.config.least_episodes} are needed"
             )
+        if self.hides_drift:
+            reasons.append(f"{self.n_different} short episodes are too few to test for drift")
         if not self.behaviour.on_policy:
             reasons.append("most of the log was not made by the given old policy")
         return "; ".join(reasons)
@@ -104,6 +112,7 @@ class LogChecks:
         """Sentences for people, each with its remedy."""
         candidates = (
             self._tell_few(),
+            self._tell_hidden_drift(),
             self._tell_drift(),
             self._tell_foreign(),
             self._tell_exploration(),
@@ -140,6 +149,15 @@ class LogChecks:
             f"Too few episodes: {self.n_different} different ones, a switch needs at least "
             f"{self.config.least_episodes}. Collect more episodes with the old policy, or cut a "
             "long one where the world starts anew."
+        )
+
+    def _tell_hidden_drift(self) -> str:
+        if not self.hides_drift:
+            return ""
+        return (
+            f"Too few episodes to test for drift: {self.n_different} different ones, a switch "
+            f"needs at least {LEAST_UNITS}, or {LEAST_UNITS * LEAST_BLOCK_ROWS} rows in long ones. "
+            "Collect more episodes with the old policy."
         )
 
     def _tell_drift(self) -> str:
