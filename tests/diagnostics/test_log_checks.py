@@ -116,6 +116,10 @@ def test_exploration_becomes_part_of_the_old_policy() -> None:
     assert "part of the old policy" in checks.problems[0]
     given = check_log(log, policy, LogCheckConfig(epsilon=0.1))
     assert given.problems == ()
+    wrong = check_log(log, policy, LogCheckConfig(epsilon=0.3))
+    assert wrong.forbids_switch
+    assert "exploration is not the given one" in wrong.reason
+    assert any("Leave --epsilon out" in problem for problem in wrong.problems)
 
 
 def test_another_policy_forbids() -> None:

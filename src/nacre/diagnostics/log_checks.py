@@ -100,6 +100,8 @@ class LogChecks:
             reasons.append(f"{self.n_different} short episodes are too few to test for drift")
         if not self.behaviour.on_policy:
             reasons.append("most of the log was not made by the given old policy")
+        if self.exploration.contradicted:
+            reasons.append("the log's exploration is not the given one")
         return "; ".join(reasons)
 
     @property
@@ -179,6 +181,11 @@ class LogChecks:
         return f"Foreign episodes: {self.behaviour.describe()}. {remedy}"
 
     def _tell_exploration(self) -> str:
+        if self.exploration.contradicted:
+            return (
+                f"Exploration: {self.exploration.describe()}. Leave --epsilon out, so that it is "
+                "found in the log, or give the policy that made the log."
+            )
         if self.exploration.given or not self.exploration.impossible:
             return ""
         remedy = (
