@@ -87,7 +87,7 @@ def test_nothing_is_found_where_nothing_changed(make: object) -> None:
     assert "no drift" in drift.describe()
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", KINDS[:3])
 def test_tables(kind: str) -> None:
     """Half-way: rewards + half a standard deviation; all rows of a state moved; another policy."""
     world, policy = make_world()
@@ -104,10 +104,10 @@ def test_tables(kind: str) -> None:
     assert drift.found == (kind,)
     assert abs(drift.since / (before.n_episodes + after.n_episodes) - 0.5) < 0.1
     assert "changed near episode" in drift.describe()
-    assert drift.as_json()[kind]["p_value"] <= 0.01 / 3
+    assert drift.as_json()[kind]["p_value"] <= 0.01 / 4
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", KINDS[:3])
 def test_vectors(kind: str) -> None:
     """Half-way: rewards + half a standard deviation; a motor with 80 %; a weaker gain."""
     before, after = sample_linear(), sample_linear(seed=101)

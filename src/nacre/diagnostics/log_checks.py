@@ -165,6 +165,11 @@ class LogChecks:
     def _tell_drift(self) -> str:
         if not self.drift.found:
             return ""
+        if self.drift.since == 0:
+            return (
+                f"Drift: {self.drift.describe()}. Good and poor times take turns: make what tells "
+                "them apart a part of the state, or use the episodes of one kind of time."
+            )
         return (
             f"Drift: {self.drift.describe()}. Use the episodes since the change: "
             f"--since {self.drift.since}. If they drift too, collect a new log."
@@ -220,6 +225,6 @@ def check_log(
     acting = exploration.include(old_policy)
     keep = duplicates.keep
     different = log if len(keep) == log.n_episodes else log.select(keep)
-    drift = find_drift(different, acting, level=config.level, seed=seed).renumber(keep)
+    drift = find_drift(different, acting, level=config.level, seed=seed, whole=log).renumber(keep)
     behaviour = examine_behaviour(log, acting)
     return LogChecks(duplicates, drift, behaviour, exploration, acting, config)
