@@ -98,11 +98,13 @@ def test_rewards_that_differ_by_rounding() -> None:
     log = world.sample_log(random_policy(100, world), 400, seed=100, horizon=20)
     copies = log.select([*range(20), *range(10)])
     rounding = np.random.default_rng(100).uniform(-1e-5, 1e-5, len(copies))
-    rounded = dataclasses.replace(copies, rewards=np.float32(copies.rewards + rounding))
+    rounded = dataclasses.replace(copies, rewards=(copies.rewards + rounding).astype(np.float32))
     duplicates = find_duplicates(rounded)
     assert duplicates.n_near == 10
     np.testing.assert_array_equal(duplicates.clusters, [*range(20), *range(10)])
-    other = dataclasses.replace(copies, rewards=np.float32(copies.rewards + 1e3 * rounding))
+    other = dataclasses.replace(
+        copies, rewards=(copies.rewards + 1e3 * rounding).astype(np.float32)
+    )
     assert find_duplicates(other).n_repeated == 0
 
 
