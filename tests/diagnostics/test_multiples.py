@@ -29,7 +29,7 @@ def test_a_few_more_episodes_do_not_hide_it() -> None:
 def test_honest_numbers_have_no_divisor() -> None:
     """Of 600 logs of many sizes next to none; the level is 1 in 1000."""
     found = 0
-    for seed in range(600):
+    for seed in range(300, 900):
         rng = np.random.default_rng(seed)
         counts = draw_counts(seed, int(rng.integers(20, 20_000)), int(rng.integers(2, 60)))
         found += find_multiple(counts, int(counts.sum())) > 1

@@ -59,7 +59,7 @@ def find_change(scores: Floats, n_pooled: int, seed: int, *, neighbours: bool = 
     largest |c| of the pooled columns (everything moved), the largest of all columns (one thing
     moved), and Σ c² (many things moved a little). They look inside of the log, and once more near
     its ends. Products of neighbouring rows say whether good and poor times take turns. Each is
-    turned into an approximate p-value, its logarithm is brought to a common scale by its quantiles
+    turned into an approximate p-value, its logarithm is put on a common scale by its quantiles
     among the random orders, and the most extreme is the statistic whose place among them counts.
 
     Args:
