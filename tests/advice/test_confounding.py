@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from nacre.advice.confounding import describe_confounding
@@ -44,3 +45,12 @@ def test_only_a_switch_says_it() -> None:
     switch, other = find_rooms_advice().record, find_rooms_advice(50.0).record
     assert switch.confounding["text"]
     assert other.confounding == {}
+
+
+def test_an_action_that_neither_policy_takes_prefers_none() -> None:
+    """A foreign episode's action is impossible for both: no warning, and a number all the same."""
+    never = np.eye(OLD.shape[1])[np.zeros(len(OLD), int)]
+    said = describe_confounding(
+        make_rooms_log(), make_policy(never), make_policy(never), DISCOUNT, low=1.0, cost=0.0
+    )
+    assert said["text"]

@@ -6,6 +6,7 @@ import dataclasses
 from pathlib import Path
 
 import numpy as np
+import pytest
 from gymnasium.spaces import Discrete
 
 from nacre.diagnostics.duplicates import find_duplicates
@@ -80,6 +81,42 @@ def test_copies_in_a_bandit_log_with_noisy_rewards() -> None:
     duplicates = find_duplicates(log.select([*range(200), *range(100)]))
     assert duplicates.n_exact == 100
     assert len(duplicates.keep) == 200
+
+
+@pytest.mark.parametrize("flips", [True, False])
+def test_copies_do_not_pass_for_chance(flips: bool) -> None:
+    """A hundred episodes of one step, fifty times over: a hundred count."""
+    rng = np.random.default_rng(100)
+    rewards = (rng.random(100) < 0.5).astype(float) if flips else rng.normal(size=100)
+    log = make_bandit(100, rewards).select(rng.permutation(np.tile(np.arange(100), 50)))
+    assert len(find_duplicates(log).keep) == 100
+
+
+def test_rewards_that_differ_by_rounding() -> None:
+    """States and actions are equal, rewards to the fifth digit: the same episode again."""
+    world = dataclasses.replace(random_world(100, 5, 2), reward_noise=1.0)
+    log = world.sample_log(random_policy(100, world), 400, seed=100, horizon=20)
+    copies = log.select([*range(20), *range(10)])
+    rounding = np.random.default_rng(100).uniform(-1e-5, 1e-5, len(copies))
+    rounded = dataclasses.replace(copies, rewards=(copies.rewards + rounding).astype(np.float32))
+    duplicates = find_duplicates(rounded)
+    assert duplicates.n_near == 10
+    np.testing.assert_array_equal(duplicates.clusters, [*range(20), *range(10)])
+    other = dataclasses.replace(
+        copies, rewards=(copies.rewards + 1e3 * rounding).astype(np.float32)
+    )
+    assert find_duplicates(other).n_repeated == 0
+
+
+def test_short_honest_episodes_all_count() -> None:
+    """Real-valued rewards lie near one another by chance, coins are equal by chance."""
+    for seed in range(100, 200):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(50, 3000))
+        kinds = (rng.random(n), rng.integers(2, size=n), rng.poisson(2.0, n), rng.normal(size=n))
+        rewards = np.asarray(kinds[seed % 4], float)
+        duplicates = find_duplicates(make_bandit(n, rewards, seed))
+        assert duplicates.n_repeated <= 2, seed
 
 
 def test_copies_in_a_finite_world() -> None:

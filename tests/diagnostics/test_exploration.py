@@ -140,6 +140,29 @@ def test_given_epsilon_is_taken() -> None:
         find_exploration(log, policy, 2.0)
 
 
+def test_a_wrong_epsilon_is_contradicted() -> None:
+    """More than a little above or below what the log shows; foreign episodes are another case."""
+    policy = make_policy("greedy", CHOICES)
+    log = sample_log([add_exploration(policy, 0.2)] * 400)
+    said = {epsilon: find_exploration(log, policy, epsilon) for epsilon in (0.0, 0.1, 0.2, 0.25)}
+    assert [one.contradicted for one in said.values()] == [True, True, False, True]
+    assert said[0.25].low < 0.2 < said[0.25].high < 0.25
+    assert "was given, the log explores with" in said[0.25].describe()
+    foreign = sample_log([policy] * 48 + [add_exploration(policy, 1.0)] * 12)
+    assert not find_exploration(foreign, policy, 0.0).contradicted
+
+
+def test_the_right_epsilon_is_not_contradicted() -> None:
+    """300 honest logs, of many and of few exploring actions: next to no alarm."""
+    policy = make_policy("greedy", CHOICES)
+    alarms = 0
+    for seed in range(300, 600):
+        epsilon = (0.01, 0.1, 0.5)[seed % 3]
+        log = sample_log([add_exploration(policy, epsilon)] * 20, seed=seed)
+        alarms += find_exploration(log, policy, epsilon).contradicted
+    assert alarms <= 1
+
+
 def test_unbounded_actions_have_no_uniform_draw() -> None:
     policy = make_policy("gaussian", PLANE)
     assert not find_exploration(sample_log([policy] * 4), policy).found

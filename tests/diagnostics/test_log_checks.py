@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from typing import Any
 
@@ -57,6 +58,22 @@ def test_too_few_episodes_forbid() -> None:
     assert "Collect more" in checks.problems[0]
 
 
+def test_a_log_too_small_to_test_for_drift_forbids() -> None:
+    """Sixteen short episodes could hide a change; as many long ones are tested by their rows."""
+    log = sample()
+    assert not check_log(log.select(range(20)), POLICY).forbids_switch
+    checks = check_log(log.select(range(16)), POLICY)
+    assert not checks.drift.tested
+    assert checks.forbids_switch
+    assert "16 short episodes are too few to test for drift" in checks.reason
+    assert len(checks.problems) == 1
+    assert "Collect more" in checks.problems[0]
+    endless = dataclasses.replace(WORLD, termination=np.zeros((6, 3)))
+    long = endless.sample_log(TABLE, 1600, seed=100, horizon=100)
+    assert long.n_episodes == 16
+    assert not check_log(long, POLICY).forbids_switch
+
+
 def test_drift_forbids_and_names_the_remedy() -> None:
     late = sample(seed=101)
     worse = Log.from_arrays(
@@ -99,6 +116,10 @@ def test_exploration_becomes_part_of_the_old_policy() -> None:
     assert "part of the old policy" in checks.problems[0]
     given = check_log(log, policy, LogCheckConfig(epsilon=0.1))
     assert given.problems == ()
+    wrong = check_log(log, policy, LogCheckConfig(epsilon=0.3))
+    assert wrong.forbids_switch
+    assert "exploration is not the given one" in wrong.reason
+    assert any("Leave --epsilon out" in problem for problem in wrong.problems)
 
 
 def test_another_policy_forbids() -> None:

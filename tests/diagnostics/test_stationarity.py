@@ -87,7 +87,7 @@ def test_nothing_is_found_where_nothing_changed(make: object) -> None:
     assert "no drift" in drift.describe()
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", KINDS[:3])
 def test_tables(kind: str) -> None:
     """Half-way: rewards + half a standard deviation; all rows of a state moved; another policy."""
     world, policy = make_world()
@@ -104,10 +104,10 @@ def test_tables(kind: str) -> None:
     assert drift.found == (kind,)
     assert abs(drift.since / (before.n_episodes + after.n_episodes) - 0.5) < 0.1
     assert "changed near episode" in drift.describe()
-    assert drift.as_json()[kind]["p_value"] <= 0.01 / 3
+    assert drift.as_json()[kind]["p_value"] <= 0.01 / 4
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", KINDS[:3])
 def test_vectors(kind: str) -> None:
     """Half-way: rewards + half a standard deviation; a motor with 80 %; a weaker gain."""
     before, after = sample_linear(), sample_linear(seed=101)
@@ -120,6 +120,63 @@ def test_vectors(kind: str) -> None:
     drift = find_drift(join(before, after), seed=0)
     assert kind in drift.found
     assert abs(drift.changes[kind].unit / 150 - 0.5) < 0.1
+
+
+def test_starts_of_tables() -> None:
+    """Episodes start in other states from the middle on; everything else stays as it is."""
+    world, policy = make_world()
+    first, second = (
+        dataclasses.replace(world, start=np.eye(8)[states].mean(axis=0))
+        for states in ([0, 1, 2], [1, 2, 3])
+    )
+    drift = find_drift(
+        join(sample_finite(first, policy), sample_finite(second, policy, 101)), seed=0
+    )
+    assert drift.found == ("starts",)
+    assert "the states in which episodes start changed near" in drift.describe()
+
+
+def test_starts_of_vectors() -> None:
+    """Contexts of one step move by half of their spread; rewards do not depend on them."""
+    rng = np.random.default_rng(100)
+    n = 600
+    contexts = rng.normal(size=(n, 3))
+    log = Log.from_arrays(
+        contexts + 0.5 * (np.arange(n) >= 300)[:, None] * [1.0, 0.0, 0.0],
+        rng.integers(2, size=n),
+        rng.normal(size=n),
+        np.ones(n, bool),
+        next_observations=np.zeros((n, 3)),
+        observation_space=Box(-np.inf, np.inf, (3,), np.float32),
+        action_space=Discrete(2),
+    )
+    drift = find_drift(log, seed=0)
+    assert drift.found == ("starts",)
+    assert abs(drift.since - 300) < 60
+
+
+def test_times_that_take_turns() -> None:
+    """Rewards are high in every other forty episodes: nothing to use since."""
+    world, policy = make_world()
+    parts = [
+        shift_rewards(world.sample_log(policy, 400, seed=100 + turn, horizon=20), turn % 2)
+        for turn in range(12)
+    ]
+    drift = find_drift(join(*parts), seed=0)
+    assert drift.found == ("rewards",)
+    assert drift.changes["rewards"].alternates
+    assert drift.since == 0
+    assert "go up and down" in drift.describe()
+
+
+def test_false_alarms_are_rare() -> None:
+    """At 10 % in all, 80 honest logs of many starts: at most 16 alarms, three errors above."""
+    world, policy = make_world()
+    alarms = 0
+    for seed in range(300, 380):
+        log = world.sample_log(policy, 600, seed=seed, horizon=8)
+        alarms += bool(find_drift(log, level=0.1, seed=seed).found)
+    assert alarms <= 16
 
 
 def test_one_long_episode_is_cut_into_blocks() -> None:

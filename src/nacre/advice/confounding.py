@@ -79,7 +79,10 @@ def _read(
         new = np.asarray(ask(new_policy, states).log_prob(actions), float)
     except TypeError:
         return None
-    ratios = np.exp(np.clip(np.nan_to_num(new - old), -LARGEST_LOG_RATIO, LARGEST_LOG_RATIO))
+    # A foreign episode's action may be impossible for both; then neither prefers it.
+    neither = np.isneginf(old) & np.isneginf(new)
+    gap = np.where(neither, 0.0, new) - np.where(neither, 0.0, old)
+    ratios = np.exp(np.clip(np.nan_to_num(gap), -LARGEST_LOG_RATIO, LARGEST_LOG_RATIO))
     discrete = isinstance(log.action_space, Discrete)
     probabilities = np.clip(np.exp(old), 0.0, 1.0) if discrete else np.zeros(len(rows))
     return ratios, probabilities

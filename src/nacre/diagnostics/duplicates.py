@@ -1,13 +1,17 @@
 """Repeated episodes: a trajectory that is there twice carries its information once.
 
-Copies are found by the hash of an episode's rows; near copies (written by another program, with
-other rounding) by equal actions and rewards and observations equal to float noise.
+Copies are found by the hash of an episode's rows. Near copies (written by another program, with
+other rounding) have equal actions and rewards, and observations equal to float noise; or, where
+states are discrete, equal states and actions, and rewards equal to a small share of their spread.
 
 Not every repeat is a copy. Short episodes of a few states, actions and rewards repeat by chance,
 and then every one of them counts: taking a coin's heads once and its tails once would make any
 coin fair. Chance is what the log's own frequencies allow: an episode has probability
 q = Π π̂(a|s) p̂(r, s' | s, a) given its start, and m repeats among n episodes from that start are
 chance if a binomial number of n - 1 draws reaches m - 1 with a probability of at least 1 in 1000.
+Where the whole log was written several times, only how often each episode is there tells it: all
+numbers have a divisor. Then so many of each are one.
+
 With q = 1 nothing was left to chance (a deterministic policy in a deterministic world): such a
 trajectory, too, counts once. How often it was seen says something about the starts only.
 """
@@ -21,7 +25,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from nacre.diagnostics.multiples import find_multiple
 from nacre.diagnostics.near_repeats import merge_near_repeats
+from nacre.diagnostics.reward_values import VALUES_REPEAT, are_real, group_rewards
 from nacre.logs import Log
 
 Integers = NDArray[np.int64]
@@ -30,8 +36,6 @@ Hashes = NDArray[np.uint64]
 BLOCK_ROWS = 2**18
 CHANCE = 1e-3
 """Repeats that are rarer than this by chance are copies."""
-VALUES_REPEAT = 20.0
-"""Vectors and rewards are discrete if each value is there so many times on average."""
 
 
 @dataclass(frozen=True)
@@ -90,39 +94,92 @@ class Duplicates:
 
 def find_duplicates(log: Log) -> Duplicates:
     """Find episodes that repeat others: copies, near copies, and what cannot vary."""
-    exact, actions_alike = _hash_episodes(log)
+    exact, actions_alike, moves = _hash_episodes(log)
     _, first, exact_id = np.unique(exact, return_index=True, return_inverse=True)
-    chance = np.zeros(log.n_episodes, bool)
-    if len(first) < log.n_episodes:
-        chance = _find_chance(log, exact_id, _hash_rows(log))
-    # Episodes that agree by chance are told apart by their own number.
-    identity = np.where(chance, len(first) + np.arange(log.n_episodes), exact_id)
-    n_exact = int(log.n_episodes - len(np.unique(identity)))
+    n_episodes = log.n_episodes
+    identity, chance = np.asarray(exact_id, np.int64), np.zeros(n_episodes, bool)
+    discrete = log.observations.ndim == 1
+    if len(first) < n_episodes or (discrete and len(np.unique(moves)) < n_episodes):
+        identity, chance = _tell_copies(log, identity, moves if discrete else None)
     merged = merge_near_repeats(log, identity, actions_alike, ~chance)
     _, leader, cluster = np.unique(merged, return_index=True, return_inverse=True)
     rank = np.argsort(np.argsort(leader))
-    n_near = int(log.n_episodes - len(leader)) - n_exact
-    earlier = np.ones(log.n_episodes, bool)
-    earlier[first] = False
-    return Duplicates(rank[cluster], n_exact, n_near, int((chance & earlier).sum()))
+    earlier, kept = np.ones(n_episodes, bool), np.zeros(n_episodes, bool)
+    earlier[first], kept[leader] = False, True
+    n_exact = int((earlier & ~kept).sum())
+    n_near = n_episodes - len(leader) - n_exact
+    return Duplicates(rank[cluster], n_exact, n_near, int((earlier & kept).sum()))
 
 
-def _hash_episodes(log: Log) -> tuple[Hashes, Hashes]:
-    """(E,) hashes of all rows of each episode, and of its actions, rewards and ends only."""
-    whole, alike = np.zeros(log.n_episodes, np.uint64), np.zeros(log.n_episodes, np.uint64)
+def _tell_copies(
+    log: Log, exact_id: Integers, moves: Hashes | None
+) -> tuple[Integers, NDArray[np.bool_]]:
+    """(E,) equal numbers for copies, and whether an episode equals others by chance.
+
+    Args:
+        log: The log.
+        exact_id: (E,) equal for equal episodes.
+        moves: (E,) equal for equal states, actions and ends, where states are discrete.
+    """
+    parts = _hash_rows(log)
+    context, own = mix(parts[1] + parts[3]), np.arange(log.n_episodes)
+    rewards = np.asarray(log.rewards, np.float64)
+    chance = _find_chance(log, exact_id, parts, real=are_real(rewards, context))
+    names = np.where(chance, log.n_episodes + own, exact_id)
+    copied = (np.bincount(exact_id)[exact_id] > 1) & ~chance
+    if moves is not None:
+        parts[2] = mix(group_rewards(rewards, context))
+        time = _find_time(log)
+        alike = np.add.reduceat(mix(parts[2] + mix(time + np.uint64(7))), log.offsets[:-1])
+        _, near_id = np.unique(mix(moves + mix(alike)), return_inverse=True)
+        by_chance = _find_chance(log, near_id, parts, real=False)
+        near = (np.bincount(near_id)[near_id] > 1) & ~by_chance
+        names = np.where(near, 2 * log.n_episodes + near_id, names)
+        copied |= near
+        chance = (chance | by_chance) & ~copied
+        exact_id = np.asarray(near_id, np.int64)
+    if chance.any():
+        times = find_multiple(np.bincount(exact_id), log.n_episodes)
+        turn = _count_earlier(exact_id) // times
+        together = 3 * log.n_episodes + exact_id * log.n_episodes + turn
+        names = np.where(chance & (times > 1), together, names)
+    _, identity = np.unique(names, return_inverse=True)
+    return np.asarray(identity, np.int64), chance
+
+
+def _find_time(log: Log) -> Hashes:
+    """(N,) the step of each row in its episode."""
+    time = np.arange(len(log)) - np.repeat(log.offsets[:-1], log.episode_lengths)
+    return time.astype(np.uint64)
+
+
+def _count_earlier(names: Integers) -> Integers:
+    """(E,) how many earlier ones have the same name."""
+    order = np.argsort(names, kind="stable")
+    ranked = names[order]
+    first = np.searchsorted(ranked, ranked)
+    earlier = np.empty(len(names), np.int64)
+    earlier[order] = np.arange(len(names)) - first
+    return earlier
+
+
+def _hash_episodes(log: Log) -> tuple[Hashes, Hashes, Hashes]:
+    """(E,) hashes of all rows of each episode, without observations, and without rewards."""
+    whole, alike, moves = np.zeros((3, log.n_episodes), np.uint64)
     for episodes, rows, offsets in log.episode_blocks(BLOCK_ROWS):
         time = np.arange(offsets[-1]) - np.repeat(offsets[:-1], np.diff(offsets))
         place = mix(time.astype(np.uint64) + np.uint64(7))
-        done = mix(
+        acted = (
             hash_values(np.asarray(log.actions[rows]), 2)
-            + hash_values(log.rewards[rows], 3)
             + hash_values(log.terminated[rows], 4)
             + place
         )
-        state = hash_values(np.asarray(log.observations[rows]), 1)
-        whole[episodes] = np.add.reduceat(mix(done ^ mix(state + place)), offsets[:-1])
+        done = mix(acted + hash_values(log.rewards[rows], 3))
+        state = mix(hash_values(np.asarray(log.observations[rows]), 1) + place)
+        whole[episodes] = np.add.reduceat(mix(done ^ state), offsets[:-1])
         alike[episodes] = np.add.reduceat(done, offsets[:-1])
-    return whole, alike
+        moves[episodes] = np.add.reduceat(mix(mix(acted) ^ state), offsets[:-1])
+    return whole, alike, moves
 
 
 def _hash_rows(log: Log) -> Hashes:
@@ -160,13 +217,14 @@ def hash_values(values: NDArray[Any], salt: int) -> Hashes:
     return total
 
 
-def _find_chance(log: Log, identity: Integers, parts: Hashes) -> NDArray[np.bool_]:
+def _find_chance(log: Log, identity: Integers, parts: Hashes, *, real: bool) -> NDArray[np.bool_]:
     """(E,) whether an episode's repeats are no more than chance allows.
 
     Args:
         log: The log.
         identity: (E,) equal for equal episodes.
         parts: (4, N) hashes of state, (state, action), reward, and successor and end.
+        real: Whether rewards are real numbers, of which none comes back by chance.
     """
     state, pair, reward, follows = parts
     _, state_id, visits = np.unique(state, return_inverse=True, return_counts=True)
@@ -175,7 +233,7 @@ def _find_chance(log: Log, identity: Integers, parts: Hashes) -> NDArray[np.bool
         # Real-valued vectors do not meet twice by chance.
         return never
     logs = _log_shares(pair, visits[state_id]) + _log_shares(mix(pair + follows), _count_of(pair))
-    logs += _reward_log_shares(mix(pair + follows), reward)
+    logs += _reward_log_shares(mix(pair + follows), reward, real=real)
     probability = np.exp(np.add.reduceat(logs, log.offsets[:-1]))
     alike = np.bincount(identity)[identity]
     from_start = np.bincount(state_id[log.offsets[:-1]], minlength=len(visits))[
@@ -196,11 +254,7 @@ def _log_shares(values: Hashes, whole: Integers) -> NDArray[np.float64]:
     return np.log(_count_of(values) / whole)
 
 
-def _reward_log_shares(context: Hashes, reward: Hashes) -> NDArray[np.float64]:
+def _reward_log_shares(context: Hashes, reward: Hashes, *, real: bool) -> NDArray[np.float64]:
     """(N,) log p̂(r | s, a, s'); zero where only one reward was ever seen there."""
     seen, whole = _count_of(mix(context + reward)), _count_of(context)
-    logs = np.log(seen / whole)
-    if len(reward) < VALUES_REPEAT * len(np.unique(reward)):
-        # Real-valued noise: no value comes back by chance.
-        logs = np.where(seen < whole, -np.inf, 0.0)
-    return np.asarray(logs)
+    return np.where(seen < whole, -np.inf, 0.0) if real else np.log(seen / whole)

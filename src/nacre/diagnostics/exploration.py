@@ -3,7 +3,8 @@
 If actions are drawn from (1 - ε) π(a|s) + ε u(a), u uniform, their likelihood is a concave
 function of ε. Its maximum estimates ε, and the ε whose log-likelihood is less than 1.92 below it
 are the 95 % interval. That the actions which π would not choose really are uniform, and spread
-over the whole log, is looked at: else it is not exploration but another policy.
+over the whole log, is looked at: else it is not exploration but another policy. An ε that is given
+is compared with the log in the same way.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ IMPOSSIBLE = np.log(1e-6)
 TOLERANCE = 1e-3
 """A deterministic action vector may differ from the log's by this share of the range."""
 LEVEL = 1e-4
-"""Of the tests that exploration is uniform and even; a wrong alarm only means `foreign`."""
+"""Of the tests that exploration is uniform and even, and that a given ε is the log's."""
 LARGEST_DEPARTURE = 0.1
 """Of the shares of exploring actions from uniform ones; less does not matter."""
 MOST_EPSILON = 0.9
@@ -45,13 +46,14 @@ class Exploration:
 
     Args:
         epsilon: ε, the share of uniform actions; 0 where there is no sign of any.
-        low: Lower end of its 95 % interval.
+        low: Lower end of its 95 % interval by the log, also where ε was given.
         high: Upper end.
         impossible: Rows whose action the policy itself cannot have chosen.
         rows: Rows looked at.
         found: Whether there is exploration, and it is uniform and spread over the log.
         given: Whether ε was given and not estimated.
         reason: Why impossible actions are not taken for exploration; else empty.
+        contradicted: Whether ε was given, and the log can hardly have been made with it.
     """
 
     epsilon: float
@@ -62,6 +64,7 @@ class Exploration:
     found: bool
     given: bool = False
     reason: str = ""
+    contradicted: bool = False
 
     def include(self, policy: Policy) -> Policy:
         """The old policy with the exploration that the log shows."""
@@ -69,6 +72,11 @@ class Exploration:
 
     def describe(self) -> str:
         """One sentence for people."""
+        if self.contradicted:
+            return (
+                f"exploration of {self.epsilon:.3g} was given, the log explores with ε in "
+                f"[{self.low:.3g}, {self.high:.3g}]"
+            )
         if self.given:
             return f"exploration of {self.epsilon:.3g} was given and is part of the old policy"
         if self.found:
@@ -93,6 +101,7 @@ class Exploration:
             "found": self.found,
             "given": self.given,
             "reason": self.reason,
+            "contradicted": self.contradicted,
         }
 
 
@@ -120,11 +129,11 @@ def find_exploration(log: Log, policy: Policy, epsilon: float | None = None) -> 
         epsilon: ε where it is known.
     """
     n_rows = len(log)
-    if epsilon is not None:
-        if not 0.0 <= epsilon <= 1.0:
-            raise InputError(f"epsilon {epsilon}: no probability; give a number from 0 to 1")
-        return Exploration(epsilon, epsilon, epsilon, 0, n_rows, epsilon > 0, given=True)
+    if epsilon is not None and not 0.0 <= epsilon <= 1.0:
+        raise InputError(f"epsilon {epsilon}: no probability; give a number from 0 to 1")
     asked = _ask_log(log, policy)
+    if epsilon is not None:
+        return _compare_given(log, asked, epsilon)
     if asked is None:
         return Exploration(0.0, 0.0, 0.0, 0, n_rows, False, reason="actions have no bounds")
     impossible = asked.ratios < IMPOSSIBLE
@@ -140,11 +149,33 @@ def find_exploration(log: Log, policy: Policy, epsilon: float | None = None) -> 
     return Exploration(best, low, high, count, n_rows, found, reason=reason)
 
 
-def estimate_epsilon(ratios: Floats) -> tuple[float, float, float]:
-    """ε with the largest likelihood Π (1 - ε) ρ + ε, and its 95 % interval.
+def _compare_given(log: Log, asked: _Asked | None, epsilon: float) -> Exploration:
+    """The given ε, and whether the log can have been made with it.
+
+    Impossible actions that are not exploration, or a few that ε does not allow for, are foreign:
+    that is another question.
+    """
+    n_rows, found = len(log), epsilon > 0
+    if asked is None:
+        return Exploration(epsilon, epsilon, epsilon, 0, n_rows, found, given=True)
+    impossible = asked.ratios < IMPOSSIBLE
+    best, low, high = estimate_epsilon(asked.ratios)
+    _, least, most = estimate_epsilon(asked.ratios, LEVEL)
+    few = epsilon < best and int(impossible.sum()) < LEAST_ACTIONS
+    explores = not (_find_uneven(log, impossible) or _find_not_uniform(asked))
+    contradicted = explores and not few and not least - 1e-9 <= epsilon <= most + 1e-9
+    count = int(impossible.sum())
+    return Exploration(
+        epsilon, low, high, count, n_rows, found, given=True, contradicted=contradicted
+    )
+
+
+def estimate_epsilon(ratios: Floats, level: float = 0.05) -> tuple[float, float, float]:
+    """ε with the largest likelihood Π (1 - ε) ρ + ε, and its interval.
 
     Args:
         ratios: (N,) log ρ, ρ = π(a|s) / u(a).
+        level: Probability that the interval misses ε.
     """
     density = np.exp(np.clip(ratios, -60.0, 60.0))
 
@@ -158,7 +189,7 @@ def estimate_epsilon(ratios: Floats) -> tuple[float, float, float]:
     best = least
     if slope(least) > 0:
         best = most if slope(most) >= 0 else optimize.brentq(slope, least, most, xtol=1e-9)
-    target = height(best) - stats.chi2.ppf(0.95, 1) / 2.0
+    target = height(best) - stats.chi2.isf(level, 1) / 2.0
 
     def end(edge: float) -> float:
         if height(edge) >= target:

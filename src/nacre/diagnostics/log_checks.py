@@ -12,6 +12,7 @@ from nacre.diagnostics.duplicates import Duplicates, find_duplicates
 from nacre.diagnostics.exploration import Exploration, find_exploration
 from nacre.diagnostics.on_policy import Behaviour, examine_behaviour
 from nacre.diagnostics.stationarity import LEVEL, Drift, find_drift
+from nacre.diagnostics.units import LEAST_BLOCK_ROWS, LEAST_UNITS
 from nacre.errors import InputError
 from nacre.logs import Log
 from nacre.policies.policy import Policy
@@ -88,6 +89,11 @@ class LogChecks:
         return keep[self.behaviour.own[keep]]
 
     @property
+    def hides_drift(self) -> bool:
+        """Whether there are enough episodes to learn from, but too few to see drift in them."""
+        return not self.drift.tested and not self.has_too_few
+
+    @property
     def reason(self) -> str:
         """Why this log can support no switch; empty where it can."""
         reasons = []
@@ -98,8 +104,12 @@ class LogChecks:
                 f"only {self.n_different} different episodes, at least "
                 f"{self.config.least_episodes} are needed"
             )
+        if self.hides_drift:
+            reasons.append(f"{self.n_different} short episodes are too few to test for drift")
         if not self.behaviour.on_policy:
             reasons.append("most of the log was not made by the given old policy")
+        if self.exploration.contradicted:
+            reasons.append("the log's exploration is not the given one")
         return "; ".join(reasons)
 
     @property
@@ -112,6 +122,7 @@ class LogChecks:
         """Sentences for people, each with its remedy."""
         candidates = (
             self._tell_few(),
+            self._tell_hidden_drift(),
             self._tell_drift(),
             self._tell_foreign(),
             self._tell_exploration(),
@@ -150,9 +161,23 @@ class LogChecks:
             "long one where the world starts anew."
         )
 
+    def _tell_hidden_drift(self) -> str:
+        if not self.hides_drift:
+            return ""
+        return (
+            f"Too few episodes to test for drift: {self.n_different} different ones, a switch "
+            f"needs at least {LEAST_UNITS}, or {LEAST_UNITS * LEAST_BLOCK_ROWS} rows in long ones. "
+            "Collect more episodes with the old policy."
+        )
+
     def _tell_drift(self) -> str:
         if not self.drift.found:
             return ""
+        if self.drift.since == 0:
+            return (
+                f"Drift: {self.drift.describe()}. Good and poor times take turns: make what tells "
+                "them apart a part of the state, or use the episodes of one kind of time."
+            )
         return (
             f"Drift: {self.drift.describe()}. Use the episodes since the change: "
             f"--since {self.drift.since}. If they drift too, collect a new log."
@@ -169,6 +194,11 @@ class LogChecks:
         return f"Foreign episodes: {self.behaviour.describe()}. {remedy}"
 
     def _tell_exploration(self) -> str:
+        if self.exploration.contradicted:
+            return (
+                f"Exploration: {self.exploration.describe()}. Leave --epsilon out, so that it is "
+                "found in the log, or give the policy that made the log."
+            )
         if self.exploration.given or not self.exploration.impossible:
             return ""
         remedy = (
@@ -203,6 +233,6 @@ def check_log(
     acting = exploration.include(old_policy)
     keep = duplicates.keep
     different = log if len(keep) == log.n_episodes else log.select(keep)
-    drift = find_drift(different, acting, level=config.level, seed=seed).renumber(keep)
+    drift = find_drift(different, acting, level=config.level, seed=seed, whole=log).renumber(keep)
     behaviour = examine_behaviour(log, acting)
     return LogChecks(duplicates, drift, behaviour, exploration, acting, config)

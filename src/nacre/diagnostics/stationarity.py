@@ -1,9 +1,9 @@
-"""Does the log drift? Rewards, dynamics and the acting policy, earlier against later episodes.
+"""Does the log drift? Rewards, dynamics, the acting policy and starts, earlier against later.
 
-Every estimator takes all episodes for draws of the same world and the same policy. Three tests ask
-whether that holds: rewards given state and action, what follows given state and action, and the
-action given the state. Together they alarm wrongly with at most the stated probability: each has a
-third of the level (Bonferroni).
+Every estimator takes all episodes for draws of the same world and the same policy. Four tests ask
+whether that holds: rewards given state and action, what follows given state and action, the action
+given the state, and the first state. Together they alarm wrongly with at most the stated
+probability: each has a quarter of the level (Bonferroni).
 """
 
 from __future__ import annotations
@@ -26,12 +26,13 @@ from nacre.policies.distributions.interface import DiscreteDistribution
 from nacre.policies.policy import Policy, ask
 
 Floats = NDArray[np.float64]
-Kind = Literal["rewards", "dynamics", "policy"]
-KINDS: tuple[Kind, ...] = ("rewards", "dynamics", "policy")
+Kind = Literal["rewards", "dynamics", "policy", "starts"]
+KINDS: tuple[Kind, ...] = ("rewards", "dynamics", "policy", "starts")
 MEANINGS = {
     "rewards": "the rewards for the same states and actions",
     "dynamics": "what follows the same states and actions",
     "policy": "the actions taken in the same states",
+    "starts": "the states in which episodes start",
 }
 LEVEL = 0.01
 MOST_ROWS = 20_000
@@ -63,7 +64,7 @@ class Drift:
 
     @property
     def since(self) -> int:
-        """The first episode after the last of the changes found; 0 where nothing drifts."""
+        """The first episode after the last of the changes found; 0 where there is none."""
         return max((self.changes[kind].unit for kind in self.found), default=0)
 
     def describe(self) -> str:
@@ -72,17 +73,22 @@ class Drift:
             return f"too few episodes to test for drift (at least {LEAST_UNITS})"
         if not self.found:
             return "no drift between earlier and later episodes"
-        parts = [
-            f"{MEANINGS[kind]} changed near episode {self.changes[kind].unit} "
-            f"(p = {self.changes[kind].p_value:.2g})"
-            for kind in self.found
-        ]
+        parts = []
+        for kind in self.found:
+            change = self.changes[kind]
+            what = "go up and down" if change.alternates else f"changed near episode {change.unit}"
+            parts.append(f"{MEANINGS[kind]} {what} (p = {change.p_value:.2g})")
         return "; ".join(parts)
 
     def renumber(self, episodes: NDArray[np.int64]) -> Drift:
-        """The same where the log that was tested holds these episodes of a larger one."""
+        """The same where the log that was tested holds these episodes of a larger one.
+
+        Starts were looked at in the larger one.
+        """
         changes = {
-            kind: replace(change, unit=int(episodes[change.unit]))
+            kind: change
+            if kind == "starts" or change.alternates
+            else replace(change, unit=int(episodes[change.unit]))
             for kind, change in self.changes.items()
         }
         return replace(self, changes=changes)
@@ -96,19 +102,33 @@ class Drift:
             "found": list(self.found),
             "since": self.since,
         } | {
-            kind: {"p_value": change.p_value, "size": change.size, "episode": change.unit}
+            kind: {
+                "p_value": change.p_value,
+                "size": change.size,
+                "episode": change.unit,
+                "alternates": change.alternates,
+            }
             for kind, change in self.changes.items()
         }
 
 
-def find_drift(log: Log, policy: Policy | None = None, *, level: float = LEVEL, seed: int) -> Drift:
+def find_drift(
+    log: Log,
+    policy: Policy | None = None,
+    *,
+    level: float = LEVEL,
+    seed: int,
+    whole: Log | None = None,
+) -> Drift:
     """Test a log for drift; episodes have to be in the order in which they happened.
 
     Args:
         log: The log.
         policy: The given old policy; what it explains of the actions need not be fitted.
-        level: Probability of a wrong alarm by any of the three tests.
+        level: Probability of a wrong alarm by any of the tests.
         seed: Of the rows looked at, the random features and the random orders.
+        whole: The log with the episodes that do not count, where there are some. Frequent starts
+            from which nothing is left to chance would else be there at first only.
     """
     if not 0 < level < 1:
         raise InputError(f"level {level}: a probability of a wrong alarm; give 0.01, say")
@@ -117,13 +137,43 @@ def find_drift(log: Log, policy: Policy | None = None, *, level: float = LEVEL, 
         return Drift(level, False, log.n_episodes >= LEAST_UNITS, dict.fromkeys(KINDS, NO_CHANGE))
     tables = isinstance(log.observation_space, Discrete) and isinstance(log.action_space, Discrete)
     scores = _score_tables(log, units) if tables else _score_vectors(log, units, policy, seed)
-    changes = {}
-    for number, kind in enumerate(KINDS):
-        columns, n_pooled = scores[kind]
-        change = find_change(columns, n_pooled, seed + number)
-        episode = int(units.first_episodes[change.unit]) if change.p_value < 1 else 0
-        changes[kind] = Change(change.p_value, change.size, episode)
+    changes: dict[Kind, Change] = {}
+    for number, (kind, (columns, n_pooled)) in enumerate(scores.items()):
+        # Blocks of one episode depend on their neighbours.
+        change = find_change(columns, n_pooled, seed + number, neighbours=units.are_episodes)
+        changes[kind] = _name_episode(change, units)
+    changes["starts"] = _compare_starts(whole or log, seed)
     return Drift(level, True, units.are_episodes, changes)
+
+
+def _name_episode(change: Change, units: Units) -> Change:
+    """The same with the first episode of its unit."""
+    told = change.p_value < 1 and not change.alternates
+    return replace(change, unit=int(units.first_episodes[change.unit]) if told else 0)
+
+
+def _compare_starts(log: Log, seed: int) -> Change:
+    """Whether episodes start elsewhere; a few long ones do not tell.
+
+    Where a log is one stream that was cut, neighbouring starts depend on each other: that good and
+    poor times take turns is not asked here.
+    """
+    units = find_units(log, seed)
+    if units is None or not units.are_episodes:
+        return NO_CHANGE
+    rows = log.offsets[:-1][units.of_row[log.offsets[:-1]] >= 0]
+    if len(rows) > MOST_ROWS and log.observations.ndim > 1:
+        rng = np.random.default_rng(seed)
+        rows = np.sort(rng.choice(rows, MOST_ROWS, replace=False))
+    unit, starts = units.of_row[rows], np.asarray(log.observations[rows])
+    if starts.ndim == 1:
+        nothing = np.zeros(len(rows), np.int64)
+        surprise, counts = score_outcomes(unit, len(units), nothing, starts.astype(np.int64))
+        columns, n_pooled = np.concatenate([surprise, counts], axis=1), 1
+    else:
+        places = standardise(starts.astype(np.float64))
+        columns, n_pooled = score_residuals(unit, len(units), places, places, seed), places.shape[1]
+    return _name_episode(find_change(columns, n_pooled, seed + len(KINDS) - 1), units)
 
 
 def _score_tables(log: Log, units: Units) -> dict[Kind, tuple[Floats, int]]:
