@@ -74,15 +74,20 @@ def build(
     for place, some in enumerate(estimates):
         overlap = tasks.find_overlap(setting, place, **chosen)
         assert overlap is not None
-        # Half of it lies outside: worth from nothing to twice the penalty beyond the estimate.
-        gain = some[0].gain
-        results[f"overlap {place}"] = dataclasses.replace(
-            overlap,
-            excess=0.5,
-            least=0.0 if math.isfinite(penalty) else 1.0,
-            most=4 * penalty if math.isfinite(penalty) else 1.0,
-            old_value=2 * penalty - gain if math.isfinite(penalty) else 1.0,
-        )
+        if penalty == 0:
+            changes = {"excess": 0.0}
+        elif math.isinf(penalty):
+            changes = {"excess": 0.5, "least": 1.0, "most": 1.0}
+        else:
+            # Half of it lies outside, where it may be worth nothing instead of twice the penalty.
+            worth = 2 * penalty
+            changes = {
+                "excess": 0.5,
+                "least": 0.0,
+                "most": 2 * worth,
+                "old_value": worth - some[0].gain,
+            }
+        results[f"overlap {place}"] = dataclasses.replace(overlap, **changes)
         results |= {f"estimate {one.estimator} {place}": one for one in some}
     return build_advice(setting, results, began=0.0)
 
