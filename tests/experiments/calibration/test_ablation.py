@@ -179,8 +179,8 @@ def test_values_beyond_what_the_log_has_seen_are_not_charged_backwards() -> None
     finalist = make_finalist(*estimates, true=0.0, overlap=OUTSIDE)
     change = list_variants(LINES)["penalty since leaving"]
     low, high = change(estimates, finalist)
-    assert (low.overlap_penalty, low.allowance) == (0.0, pytest.approx(6.0))
-    assert (high.overlap_penalty, high.allowance) == (pytest.approx(6.0), 0.0)
+    assert (low.overlap_penalty, low.allowance) == pytest.approx((0.0, 6.0))
+    assert (high.overlap_penalty, high.allowance) == pytest.approx((6.0, 0.0))
 
 
 def test_the_strongest_is_the_one_with_the_largest_lower_bound() -> None:
