@@ -38,7 +38,7 @@ from nacre.simulators.registry import find_world
 ROOT = Path(__file__).resolve().parent.parent
 FINITE = Case("finite", "random", "soft", 120)
 CONTEXTS = Case("finite", "contexts", "soft", 102)
-CONTROL = Case("control", "cart_pole", "random", 100)
+CONTROL = Case("control", "cart_pole", "random", 109)
 HOPPER = "hopper-suboptimal"
 SEED = 100
 
