@@ -133,13 +133,15 @@ def describe(document: Mapping[str, Any] | None, picture: str) -> str:
         return NOT_MEASURED
     figures = document["figures"]
     rounds = max(len(entry["rounds"]) for entry in figures["logs"].values())
+    commit, _, changed = document["commit"].partition("-")
+    present = f"commit `{commit[:7]}`" + (" with changes" if changed else "")
     return f"""{TITLE}
 
 `{document["command"]}`: one whole `nacre advise` in a fresh process, reading and compiling
-included. *Seconds* are by the clock, *processor seconds* those of all threads; medians of up to
-{rounds} rounds. The first version (commit `{figures["first_commit"][:7]}`, before the decision was
-rebuilt) reads the same files in turns with the present one (commit `{document["commit"][:7]}`);
-*ratio* is the present one's time over the first one's, below 1 where it is faster.
+included. *Seconds* are by the clock, *processor seconds* those of all threads: medians over the
+rounds, at most {rounds}. The first version (commit `{figures["first_commit"][:7]}`, before the
+decision was rebuilt) reads the same files in turns with the present one ({present}). *Ratio* is the
+present one's time over the first one's: below 1 where it is faster.
 
 {tabulate(figures)}
 {describe_growth(figures)}
@@ -194,6 +196,8 @@ def draw(figures: Figures, path: Path) -> None:
     axes.scatter([], [], s=120, marker="_", color="#777777", label="target")
     axes.set_xscale("log")
     axes.set_yscale("log")
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.yaxis.set_major_formatter("{x:,.0f}")
     axes.set_xlabel("rows of the log")
     axes.set_ylabel("seconds of one advice")
     axes.legend(fontsize="small", frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))

@@ -211,6 +211,9 @@ def test_the_section_says_what_is_recorded_or_that_nothing_is(
     text = timings.describe(document, "pictures/bench_advice.svg")
     assert timings.tabulate(document["figures"]) in text
     assert "`aaaaaaa`" in text
+    assert "(commit `bbbbbbb`)" in text
+    changed = {**document, "commit": "c" * 40 + "-dirty"}
+    assert "(commit `ccccccc` with changes)" in timings.describe(changed, "picture.svg")
     assert "3 times the rows (1,000 to 3,000) take 2.7 times as long" in text
     assert "(pictures/bench_advice.svg)" in text
     nothing = timings.describe(None, "pictures/bench_advice.svg")
