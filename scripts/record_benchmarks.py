@@ -6,17 +6,16 @@
 from __future__ import annotations
 
 import argparse
-import importlib.metadata
 import json
-import platform
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-RESULTS = ROOT / "results" / "bench"
+import advice_timings
+from bench_records import RESULTS, ROOT, find_commit, make_document, table
+
 PAGE = ROOT / "docs" / "bench.md"
+PICTURE = "pictures/bench_advice.svg"
 
 NACRE = [sys.executable, "-m", "nacre"]
 COMMANDS = {
@@ -29,6 +28,7 @@ COMMANDS = {
     "reading": ["python", "scripts/bench_reading.py"],
     "collecting": ["python", "scripts/bench_collecting.py"],
     "mapped": ["python", "scripts/bench_mapped.py"],
+    "advice": ["python", "scripts/bench_advice.py"],
 }
 
 
@@ -37,37 +37,16 @@ def record(name: str, command: list[str]) -> None:
     program = {"nacre": NACRE, "python": [sys.executable]}[command[0]]
     print(f"{name}: {' '.join(command)}", file=sys.stderr, flush=True)
     printed = subprocess.run(  # noqa: S603 - our own commands
-        [*program, *command[1:]], cwd=ROOT, check=True, capture_output=True, text=True
+        [*program, *command[1:]], cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True
     ).stdout
-    commit = subprocess.run(
-        ["git", "rev-parse", "HEAD"],  # noqa: S607
-        cwd=ROOT,
-        check=True,
-        capture_output=True,
-        text=True,
-    ).stdout.strip()
-    document = {
-        "command": " ".join(command),
-        "commit": commit,
-        "machine": {"processor": processor(), "system": platform.system()},
-        "versions": {
-            package: importlib.metadata.version(package)
-            for package in ("nacre", "jax", "jaxlib", "equinox", "optax", "numpy", "POT")
-        },
-        "figures": json.loads(printed),
-    }
+    document = make_document(" ".join(command), find_commit(), json.loads(printed))
     RESULTS.mkdir(parents=True, exist_ok=True)
     (RESULTS / f"{name}.json").write_text(json.dumps(document, indent=2) + "\n")
 
 
-def processor() -> str:
-    """Name of the processor, as the system tells it."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.processor()
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor()
+def is_recorded(name: str) -> bool:
+    """Whether a benchmark has been run."""
+    return (RESULTS / f"{name}.json").is_file()
 
 
 def load(name: str) -> dict[str, Any]:
@@ -76,16 +55,18 @@ def load(name: str) -> dict[str, Any]:
     return document
 
 
-def table(rows: list[tuple[str, ...]], header: tuple[str, ...]) -> str:
-    """A Markdown table."""
-    lines = [header, tuple("---" for _ in header), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
-
-
 def write_page() -> None:
-    """docs/bench.md from the recorded figures."""
+    """docs/bench.md and its figure from the recorded figures."""
+    PAGE.write_text(render_page(), encoding="utf-8")
+    if is_recorded("advice"):
+        advice_timings.draw(load("advice")["figures"], PAGE.parent / PICTURE)
+
+
+def render_page() -> str:
+    """The text of docs/bench.md."""
     sections = (
         describe_speed(),
+        describe_advice(),
         describe_sampling(),
         describe_memory(),
         describe_reading(),
@@ -100,7 +81,7 @@ Written by `scripts/record_benchmarks.py` from `results/bench/`; run it to measu
 Figures of one machine ({one["machine"]["processor"]}, jax {one["versions"]["jax"]}) that other work
 shared while they were taken: ratios within one run say more than rates.
 """
-    PAGE.write_text("\n".join((introduction, *sections)))
+    return "\n".join((introduction, *sections))
 
 
 def describe_speed() -> str:
@@ -131,6 +112,12 @@ matrix product in the same process.
 
 Two threads against one: {gains}.
 """
+
+
+def describe_advice() -> str:
+    """Seconds of whole advices; they take hours to measure and may not be there."""
+    document = load("advice") if is_recorded("advice") else None
+    return advice_timings.describe(document, PICTURE)
 
 
 def describe_sampling() -> str:
