@@ -1,11 +1,10 @@
 """How much of what a candidate does lies outside of the log, and what that may be worth.
 
 Walkers start where the next episode starts. Each acts by the policy and then moves as the log moved
-from the nearest states with the nearest actions. No model is fitted. If such a walk could be
-trusted after it has left the log, the discounted share of its steps outside would be what is
-unknown; if it could not be trusted at all, everything since it left, E[γ^τ]. The mean of both is
-charged. The old policy walks with the same noise: it shows how far even the policy that made the
-log leaves what such walks can follow, and only the excess counts.
+from the nearest states with the nearest actions. No model is fitted. A walker that is wholly outside
+has nothing to follow any more: it is lost, and stays outside. What counts is the discounted share
+of all steps that lie outside. The old policy walks with the same noise: it shows how far even the
+policy that made the log leaves what such walks can follow, and only the excess counts.
 """
 
 from __future__ import annotations
@@ -57,8 +56,7 @@ class Overlap:
     """How far a candidate leaves the log, relative to the old policy.
 
     Args:
-        outside: Of the candidate, the mean of two shares: of its discounted steps that lie outside
-            of the log, and of all that comes after it has first left.
+        outside: Discounted share of the candidate's steps that lie outside of the log.
         outside_old: The same of the old policy.
         standard_error: Of their difference, over walkers.
         excess: 1 - (1 - outside) / (1 - outside_old), at least 0: of what the old policy's walks
@@ -66,8 +64,8 @@ class Overlap:
         least: Least of the discounted returns-to-go, or 0, and
         most: the largest of them, or 0.
         old_value: Mean return of the log's episodes, those that were cut continued.
-        forms: The excess of each measure alone: "steps_outside", "since_leaving", and "one_step",
-            the candidate's actions at the log's own states.
+        forms: The excess by other measures, for comparison: "since_leaving", E[γ^τ], τ the step at
+            which a walker first leaves; "one_step", the candidate's actions at the log's states.
     """
 
     outside: float
@@ -169,9 +167,7 @@ def measure_overlap(
         _walk(index, log, policy, np.asarray(start), discount, np.random.default_rng(seed))
         for policy in (old_policy, candidate)
     ]
-    steps_old, steps_new = (walk.steps_outside for walk in walks)
-    left_old, left_new = (float(walk.left.mean()) for walk in walks)
-    old, new = (steps_old + left_old) / 2, (steps_new + left_new) / 2
+    old, new = (float(walk.outside.mean()) for walk in walks)
     excess = _find_excess(old, new)
     once = [
         float(_step_once(index, log, policy, np.random.default_rng(seed)).mean())
@@ -179,7 +175,7 @@ def measure_overlap(
     ]
     to_go = continue_returns(log, discount)
     least, most = bound_returns(to_go)
-    differences = walks[1].left - walks[0].left
+    differences = walks[1].outside - walks[0].outside
     return Overlap(
         outside=new,
         outside_old=old,
@@ -191,8 +187,7 @@ def measure_overlap(
         saw_ends=bool(np.any(log.terminated)),
         missing=_summarise(index, walks[1]) if excess > 0 else (),
         forms={
-            "steps_outside": _find_excess(steps_old, steps_new),
-            "since_leaving": _find_excess(left_old, left_new),
+            "since_leaving": _find_excess(*(float(walk.left.mean()) for walk in walks)),
             "one_step": _find_excess(*once),
         },
     )
@@ -240,13 +235,13 @@ def continue_returns(log: Log, discount: float) -> Floats:
 
 
 class _Walk(NamedTuple):
-    """γ^τ of each walker, and the states and actions where some of it left, with how much.
+    """What became of each walker, and the states and actions where some of it left, with how much.
 
-    `steps_outside` is the discounted share of all walkers' steps that lie outside.
+    `outside` is its discounted steps outside over the mean number of all, `left` is γ^τ.
     """
 
+    outside: Floats
     left: Floats
-    steps_outside: float
     states: NDArray[Any]
     actions: NDArray[Any]
     weights: Floats
@@ -263,8 +258,8 @@ def _walk(
     """Walkers that start at drawn starts; both policies' see the same draws."""
     states = start[rng.integers(0, len(start), N_WALKERS)]
     noise_size = ask(policy, jnp.asarray(states)).noise_size
-    inside, alive = np.ones(N_WALKERS), np.ones(N_WALKERS)
-    left, beyond, total = np.zeros(N_WALKERS), 0.0, 0.0
+    inside, alive, lost = np.ones(N_WALKERS), np.ones(N_WALKERS), np.zeros(N_WALKERS, bool)
+    left, beyond, total = np.zeros(N_WALKERS), np.zeros(N_WALKERS), 0.0
     events: list[tuple[NDArray[Any], NDArray[Any], Floats]] = []
     for step in range(min(int(log.episode_lengths.max()), MOST_STEPS)):
         # A generator for each step: policies that need more noise do not shift the others' draws.
@@ -273,21 +268,23 @@ def _walk(
         noise = jnp.asarray(draws.random((N_WALKERS, noise_size)), jnp.float32)
         actions = np.asarray(_act(policy, jnp.asarray(states), noise))
         outside, rows, shares = index.look_up(step % 2, states, actions, picks)
+        lost |= outside >= 1.0
+        outside = np.where(lost, 1.0, outside)
         weight = discount**step
         left += weight * inside * outside
-        beyond += weight * float(alive @ outside)
-        total += weight * float(alive.sum())
+        beyond += weight * alive * outside
+        total += weight * float(alive.mean())
         noted = inside * outside > 0
         events.append((states[noted], actions[noted], weight * (inside * outside)[noted]))
         going_on = 1.0 - (log.terminated[rows] * shares).sum(axis=1)
         inside *= (1.0 - outside) * going_on
-        # How an episode ends is not known where the walk is wholly outside.
-        alive *= np.where(outside < 1.0, going_on, 1.0)
+        # How an episode ends is not known to those that are lost.
+        alive *= np.where(lost, 1.0, going_on)
         if not np.any(alive * weight > LEAST_WEIGHT):
             break
         states = _follow(index, log, states, rows, shares)
     columns = (np.concatenate(column) for column in zip(*events, strict=True))
-    return _Walk(left, beyond / total, *columns)
+    return _Walk(beyond / total, left, *columns)
 
 
 def _step_once(index: LogIndex, log: Log, policy: Policy, rng: np.random.Generator) -> Floats:

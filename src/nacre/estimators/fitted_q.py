@@ -167,10 +167,10 @@ class FittedQ:
     def _find_fault(self, found: dict[str, float]) -> str:
         """Why it says nothing; nothing here looks at the gain."""
         scale = found["value_range"]
-        if not found["standard_error"] <= LARGEST_SPREAD * scale:
-            return "its standard error is more than a tenth of the range of returns"
         if not found["level_error"] <= LARGEST_LEVEL_ERROR * scale:
             return "it misses the old policy's own value by more than a tenth of the range"
+        if not found["standard_error"] <= LARGEST_SPREAD * scale:
+            return "its standard error is more than a tenth of the range of returns"
         if not found["beyond_limits"] <= 0.0:
             return "its values are beyond what the rewards of the log allow"
         return ""

@@ -100,7 +100,7 @@ class StateActionFeatures:
         Args:
             states: (n, d).
             policy: What acts there.
-            first: Number of the first row: rows of one number see the same noise.
+            first: Of the block's rows: the same rows see the same noise, whatever the policy.
         """
         n = len(states)
         filled = np.concatenate([states, np.repeat(states[:1], round_up(n) - n, axis=0)])

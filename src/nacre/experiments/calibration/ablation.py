@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from nacre.advice.record import EstimateEntry
+from nacre.diagnostics.overlap import Overlap
 from nacre.estimators.base import Estimate
 from nacre.experiments.calibration.summary import CLEAR, ROUNDING, Line, range_of, show_share
 from nacre.inference.evidence import Circumstances, Evidence
@@ -26,7 +27,7 @@ Change = Callable[[Estimates, Line], Estimates]
 """Other estimates of a finalist instead of those that the record holds."""
 PENALISED = ("fitted_q", "model")
 """Estimators that are charged for what lies outside of the log; the others bound it themselves."""
-FORMS = ("steps_outside", "since_leaving", "one_step")
+FORMS = ("since_leaving", "one_step")
 NINETY = 0.95
 """One-sided level of each end of a 90 % interval."""
 
@@ -81,14 +82,21 @@ def _charge(form: str) -> Change:
 
     def change(estimates: Estimates, finalist: Line) -> Estimates:
         overlap = finalist["overlap"]
-        share = overlap["forms"][form]
+        known = Overlap(
+            outside=0.0,
+            outside_old=0.0,
+            standard_error=0.0,
+            excess=overlap["forms"][form],
+            least=overlap["least"],
+            most=overlap["most"],
+            old_value=overlap["old_value"],
+            saw_ends=False,
+        )
 
         def charge(estimate: Estimate) -> Estimate:
-            value = overlap["old_value"] + estimate.gain
+            penalty, allowance = known.charge(estimate.gain)
             return dataclasses.replace(
-                estimate,
-                overlap_penalty=share * max(value - overlap["least"], 0.0),
-                overlap_allowance=share * max(overlap["most"] - value, 0.0),
+                estimate, overlap_penalty=penalty, overlap_allowance=allowance
             )
 
         return tuple(charge(one) if one.estimator in PENALISED else one for one in estimates)
