@@ -1,10 +1,10 @@
 """How much of what a candidate does lies outside of the log, and what that may be worth.
 
 Walkers start where the next episode starts. Each acts by the policy and then moves as the log moved
-from the nearest states with the nearest actions. No model is fitted. A walker that is wholly outside
-has nothing to follow any more: it is lost, and stays outside. What counts is the discounted share
-of all steps that lie outside. The old policy walks with the same noise: it shows how far even the
-policy that made the log leaves what such walks can follow, and only the excess counts.
+from the nearest states with the nearest actions. No model is fitted. A walker that is wholly
+outside has nothing to follow any more: it is lost, and stays outside. What counts is the discounted
+share of all steps that lie outside. The old policy walks with the same noise: it shows how far even
+the policy that made the log leaves what such walks can follow, and only the excess counts.
 """
 
 from __future__ import annotations

@@ -18,17 +18,35 @@ TITLES = {
     "control": "Control with vector states",
     "robots": "Robots and traffic",
 }
-INTRODUCTION = """# Is the confidence true?
+INTRODUCTION = """# Calibration: is the confidence true?
 
-Generated from the records under `results/calibration` by `nacre calibrate SUITE --summary`. Every
-record is one whole advice on a simulated log. The simulator knows the truth, the advice does not.
+Whoever says "95 %" has to be wrong one time in twenty, and no more. `nacre calibrate` asks for
+whole advices in worlds whose truth is known and counts. This page is generated from the records:
+
+```bash
+nacre calibrate finite --seeds 1000-1009 --out results/calibration
+nacre calibrate finite --summary --docs docs --out results/calibration
+```
+
+- `finite`: sixteen families of tables, such as river swim, corridor, cliff, sparse goal, frozen
+  lake, taxi, inventory, maintenance, treatment, catastrophe and random worlds. The truth is exact.
+- `control`: eleven worlds with vector states: integrator, pendulum, cart-pole, mountain car,
+  acrobot, lander, stock, queues, dosing, heating, junction. The truth is simulated in pairs.
+- `robots`: Hopper, HalfCheetah, Ant and traffic lights. The truth is simulated.
+
+Every world comes with old policies from random to deterministic and optimal, and with candidates
+that are truly bad, truly good, or of equal value. A case follows from its family, kind of old
+policy and seed alone. A run can be stopped and gone on with. A line of the record names the commit
+and the configuration that made it; lines of different rules are never mixed. Constants are chosen
+on seeds 100 to 199. Seeds from 1000 on are for the report: run once, by one commit.
 
 - *Wrong switches*: the advice said switch, and the true net gain is not above zero.
 - *False claims*: the advice said "at least X with 95 % confidence", and the true net gain is below
   X. At most 5 % may be.
 - *Covers*: the interval contains the true net gain. At 90 % it should be 90 % of them or more.
 - *Clear gains taken*: some candidate that the advice had gains more than 10 % of the value range
-  after its cost, and the advice switched to a policy that gains.
+  after its cost, and the advice switched to a policy that gains. A log of a policy without any
+  noise cannot show what another one gains: such gains are counted, and missed.
 - *Net value*: sum of the true net gains of all switches, each as a share of its value range.
 - *Width / experiment*: the interval's width over that of an experiment which runs the candidate
   itself for as many episodes as the log has; the median.
@@ -50,6 +68,8 @@ def write_page(out: Path, docs: Path) -> list[Path]:
         figure.write_text(draw_reliability(summary, TITLES[suite]), encoding="utf-8")
         written.append(figure)
         sections.append(_write_section(suite, summary, figure.name, lines))
+    if not written:
+        sections.append("There are no records yet.\n")
     page = docs / "calibration.md"
     page.write_text("\n".join(sections), encoding="utf-8")
     return [page, *written]
