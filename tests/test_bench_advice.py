@@ -105,7 +105,7 @@ def test_a_whole_advice_is_timed_and_not_timed_again(
     assert measured["verdict"] in ("switch", "keep", "undecided")
     assert measured["seconds"] > 0
     assert measured["cpu_seconds"] > 0
-    assert 100 < measured["peak_mb"] < 4000
+    assert measured["peak_mb"] > 100
     assert record["commit"].startswith(bench.git("rev-parse", "HEAD"))
     monkeypatch.setattr(bench, "measure", None)
     bench.main(options)

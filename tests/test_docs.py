@@ -119,7 +119,7 @@ def test_the_page_of_advice_shows_a_configuration(tmp_path: Path) -> None:
     config = AdviceConfig.from_toml(path)
     assert [one.name for one in config.learners] == ["nac-0.1", "noise-0.3"]
     assert [one.name for one in config.estimators] == ["fitted_q"]
-    path.write_text(text.replace("kl_weight", "kl_wait").replace("= 30", "= 'many'"))
+    path.write_text(text.replace("kl_weight", "kl_wait").replace("= 12", "= 'many'"))
     with pytest.raises(InputError) as caught:
         AdviceConfig.from_toml(path)
     said = [problem.replace(str(path), path.name) for problem in caught.value.problems]

@@ -271,7 +271,13 @@ def test_what_lies_outside_is_charged_on_who_extrapolates() -> None:
     )
     charged, other = advice.chosen.estimates
     assert advice.chosen.overlap["penalty"] > 0
-    assert charged.overlap_penalty == advice.chosen.overlap["penalty"]
+    assert charged.overlap_penalty is not None
+    assert charged.overlap_allowance is not None
+    # What is estimated at more than the log ever had to go is charged with more than the range.
+    overlap = advice.chosen.overlap
+    assert charged.overlap_penalty == pytest.approx(
+        overlap["excess"] * (overlap["old_value"] + 1.0 - overlap["least"])
+    )
     assert other.overlap_penalty == 0.0
 
 

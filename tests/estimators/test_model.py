@@ -119,7 +119,7 @@ def test_it_says_why_it_does_not_apply() -> None:
     table = np.full((4, 2), 0.5)
     finite: Log = world.sample_log(table, 200, seed=101, horizon=10)
     policy = TabularPolicy.from_probabilities(table)
-    assert "states are discrete" in SMALL.applies(Problem(finite, policy, finite.starts, 0.9))
+    assert "discrete states" in SMALL.applies(Problem(finite, policy, finite.starts, 0.9))
 
 
 @pytest.mark.parametrize(

@@ -150,7 +150,7 @@ class EstimateEntry(Part):
             low=finite(low),
             high=finite(high),
             overlap_penalty=finite(estimate.overlap_penalty),
-            overlap_allowance=finite(estimate.allowance),
+            overlap_allowance=finite(estimate.overlap_allowance),
             basis=estimate.basis,
             informative=estimate.informative,
             reason=estimate.reason,

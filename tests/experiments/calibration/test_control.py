@@ -113,7 +113,7 @@ def test_a_case_has_candidates_of_known_sign(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(control, "ROWS", (2_000, 3_000))
     monkeypatch.setattr(control, "N_EPISODES", 100)
     offers = {}
-    for seed in range(100, 105):
+    for seed in range(100, 106):
         case = Case("control", "integrator", "medium", seed)
         offers[case.take_turn(control.OFFERS)] = case
     case = offers["bad_and_good"]

@@ -22,6 +22,8 @@ def make_line(
         "net_gain": estimate,
         "intervals": {level: [estimate - w, estimate + w] for level, w in widths.items()},
         "cost": 0.0,
+        "estimates": [],
+        "overlap": {},
         "true_gain": true,
         "standard_error": 0.0,
         "true_net_gain": true,

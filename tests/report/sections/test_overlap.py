@@ -24,12 +24,12 @@ def test_shares_and_penalty_are_said(context: Context) -> None:
     page = str(Overlap().render(context)).replace("\u00a0", " ")
     assert "<strong>1.3 %</strong>" in page
     assert "of what the old policy does, 1 %" in page
-    assert "The penalty for it: 0.2." in page
+    assert "It moves the two bounds apart by 0.2." in page
     assert "<table" not in page
 
 
 def test_an_unknown_penalty_has_no_limit(document: dict[str, Any]) -> None:
-    assert "The penalty for it: without a limit." in _render(document, penalty=None)
+    assert "It moves the two bounds apart without a limit." in _render(document, penalty=None)
 
 
 def test_missing_states_and_actions_are_listed(document: dict[str, Any]) -> None:

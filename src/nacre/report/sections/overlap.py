@@ -61,7 +61,7 @@ def list_missing(overlap: Mapping[str, Any]) -> list[tuple[str, str, str]]:
 
 def _read_penalty(overlap: Mapping[str, Any]) -> str:
     penalty = _read_number(overlap, "penalty")
-    return "without a limit" if penalty is None else format_number(penalty)
+    return "without a limit" if penalty is None else f"by {format_number(penalty)}"
 
 
 def _read_number(facts: Mapping[str, Any], name: str) -> float | None:
