@@ -74,6 +74,7 @@ def build(
     for place, some in enumerate(estimates):
         overlap = tasks.find_overlap(setting, place, **chosen)
         assert overlap is not None
+        changes: dict[str, Any]
         if penalty == 0:
             changes = {"excess": 0.0}
         elif math.isinf(penalty):

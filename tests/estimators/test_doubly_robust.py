@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import jax
 import numpy as np
 import pytest
 
 from nacre.estimators import doubly_robust as module
-from nacre.estimators.base import Estimate, report_nothing
+from nacre.estimators.base import Estimate, Problem, report_nothing
 from nacre.estimators.doubly_robust import LEAST_EFFECTIVE, DoublyRobust, Fold, starts_alike
 from nacre.logs import Log
+from nacre.policies.network_policy import MLPPolicy
 from tests.support import one_hot
+from tests.support.learners import make_vectors
 from tests.support.one_hot import (
     NEW,
     OLD,
@@ -121,3 +124,24 @@ def test_progress_is_told_by_folds() -> None:
     heard: list[float] = []
     QUICK.estimate(jax.random.key(0), make_problem(), prepare(), as_network(NEW), heard.append)
     assert heard == [0.5, 1.0]
+
+
+def test_actions_that_the_old_policy_never_takes_cannot_be_weighted() -> None:
+    """By discrete actions: the share of the candidate's; by vectors: where there is no density."""
+    problem = make_problem()
+    certain = np.eye(3)[np.argmax(OLD, axis=1)]
+    fixed = dataclasses.replace(problem, old_policy=as_network(np.maximum(certain, 1e-9)))
+    assert module.find_unsupported(problem, as_network(NEW)) == 0.0
+    missing = module.find_unsupported(fixed, as_network(NEW))
+    assert 0.0 < missing < 1.0
+    found = QUICK.estimate(jax.random.key(0), fixed, prepare(), as_network(NEW), report_nothing)
+    assert not found.informative
+    assert "the old policy never takes" in found.reason
+
+
+@pytest.mark.parametrize(("head", "missing"), [("gaussian", 0.0), ("deterministic", 1.0)])
+def test_vectors_without_noise_have_no_density(head: Any, missing: float) -> None:
+    log, old = make_vectors()
+    policy = MLPPolicy.init(jax.random.key(0), old.signature, head=head, hidden=(4,))
+    problem = Problem(log, policy, log.starts, 0.9)
+    assert module.find_unsupported(problem, old) == missing

@@ -14,6 +14,7 @@ from nacre.diagnostics.overlap import measure_value_range
 from nacre.estimators.base import Basis, Estimate, Problem, Report, abstain, find_exact_kind
 from nacre.estimators.weighting import Weighted, Weights, find_weights, weigh_episodes
 from nacre.logs import Log
+from nacre.policies.distributions import Deterministic
 from nacre.policies.policy import Policy, ask
 from nacre.training.linear_critics import LinearCritics, Sums, add_up, fit_critics
 from nacre.training.state_action_features import StateActionFeatures
@@ -181,8 +182,12 @@ def find_unsupported(problem: Problem, candidate: Policy) -> float:
     states = jnp.asarray(log.observations[rows])
     old = ask(problem.old_policy, states)
     if not problem.old_policy.signature.discrete_actions:
-        densities = np.asarray(old.log_prob(jnp.asarray(log.actions[rows])))
-        return 0.0 if np.all(densities < np.inf) else 1.0
+        try:
+            old.log_prob(jnp.asarray(log.actions[rows]))
+        except TypeError:
+            # A part without noise has no density.
+            return 1.0
+        return 1.0 if isinstance(old, Deterministic) else 0.0
     known, wanted = (np.asarray(said.probabilities) for said in (old, ask(candidate, states)))  # type: ignore[attr-defined]
     return float(np.where(known < NEVER, wanted, 0.0).sum(axis=-1).mean())
 
