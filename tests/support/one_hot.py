@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from typing import Any
 
@@ -19,8 +18,6 @@ from nacre.logs import Log
 from nacre.policies.network_policy import MLPPolicy
 from nacre.policies.policy import Signature
 from nacre.simulators import FiniteWorld, random_policy, random_world
-from nacre.training.backup import CriticConfig
-from nacre.training.evaluation_config import EvaluationConfig
 
 Table = NDArray[np.float64]
 DISCOUNT = 0.8
@@ -77,24 +74,6 @@ def pose_vectors(log: Log | None = None, start: Any = None) -> Problem:
 def make_problem() -> Problem:
     """The usual one, made once."""
     return pose_vectors()
-
-
-def make_evaluation(n_critics: int, epochs: int, **changes: Any) -> EvaluationConfig:
-    """Critics without hidden layers, which are tables of unit vectors, and few updates."""
-    critics = CriticConfig(
-        n_critics, hidden=(), scale_returns=True, learning_rate=0.03, polyak=0.8, backup="own"
-    )
-    plain = EvaluationConfig(
-        critics,
-        epochs,
-        steps_per_epoch=50,
-        prefit_steps=50,
-        combine="mean",
-        n_actions=64,
-        averaged=True,
-        asked_once=True,
-    )
-    return dataclasses.replace(plain, **changes)
 
 
 @functools.cache

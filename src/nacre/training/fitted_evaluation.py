@@ -117,14 +117,12 @@ def evaluate_policy(
     seed: int = 0,
     prepared: Preparation | None = None,
     on_epoch: Callable[[EpochReport], None] | None = None,
-    until: Callable[[np.ndarray], bool] | None = None,
 ) -> Evaluation:
     """Estimate V^π at the start from a log of any policy (Algorithm 2, without the cost).
 
     The same seed gives the same initial networks, mini-batches and noise to every policy, so that
     differences between policies carry less noise than either value. `prepared` by the same log,
-    configuration and seed, several evaluations share what does not depend on the policy. `until`
-    looks at the members' curves (epochs, members) after each epoch and may end it there.
+    configuration and seed, several evaluations share what does not depend on the policy.
     """
     if prepared is None:
         prepared = prepare_evaluation(log, policy.signature, config, discount=discount, seed=seed)
@@ -154,8 +152,6 @@ def evaluate_policy(
             if on_epoch is not None:
                 loss, value = course.losses[-1], reading.value
                 on_epoch(EpochReport(epoch, config.epochs, loss, value, int(steps)))
-            if until is not None and until(np.asarray(course.member_curves)):
-                break
     return course.close(config, last, broken)
 
 
