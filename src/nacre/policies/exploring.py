@@ -7,8 +7,9 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from nacre.errors import InputError
-from nacre.policies.distributions import ActionDistribution, Categorical, Mixture, Uniform
-from nacre.policies.distributions.interface import ContinuousDistribution, DiscreteDistribution
+from nacre.policies.distributions import ActionDistribution, Categorical, Uniform
+from nacre.policies.distributions.interface import DiscreteDistribution
+from nacre.policies.mixture import mix
 from nacre.policies.policy import Policy, Signature
 from nacre.policies.tabular import TabularPolicy
 
@@ -35,20 +36,16 @@ class ExploringPolicy(Policy):
         """The mixture at each observation."""
         said = self.policy(observations)
         if isinstance(said, DiscreteDistribution):
-            return Categorical.from_probabilities(
-                (1.0 - self.epsilon) * said.probabilities + self.epsilon / said.n_actions
+            uniform: ActionDistribution = Categorical(jnp.zeros_like(said.probabilities))
+        else:
+            shape = (*said.batch_shape, self.signature.action_size)
+            uniform = Uniform(
+                *(
+                    jnp.broadcast_to(jnp.asarray(limit, jnp.float32), shape)
+                    for limit in self.signature.action_limits
+                )
             )
-        if not isinstance(said, ContinuousDistribution):
-            raise TypeError(f"no mixture with a {type(said).__name__}")
-        shape = (*said.batch_shape, said.action_size)
-        low, high = (
-            jnp.broadcast_to(jnp.asarray(limit, jnp.float32), shape)
-            for limit in self.signature.action_limits
-        )
-        weights = jnp.broadcast_to(
-            jnp.stack([1.0 - self.epsilon, self.epsilon]), (*said.batch_shape, 2)
-        )
-        return Mixture(weights, (said, Uniform(low, high)))
+        return mix(said, uniform, self.epsilon)
 
 
 def add_exploration(policy: Policy, epsilon: float) -> Policy:

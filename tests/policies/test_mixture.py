@@ -1,0 +1,73 @@
+"""Steps from one policy to another: exact probabilities, densities, files, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from nacre.errors import InputError
+from nacre.policies.distributions import Mixture
+from nacre.policies.heads import Head
+from nacre.policies.mixture import MixturePolicy, mix_policies
+from nacre.policies.network_policy import MLPPolicy
+from nacre.policies.policy import Signature, ask
+from nacre.policies.tabular import TabularPolicy
+
+PLANE = gymnasium.spaces.Box(-np.inf, np.inf, (2,), np.float32)
+BOX = gymnasium.spaces.Box(-2.0, 2.0, (1,), np.float32)
+STATES = jnp.asarray(np.random.default_rng(0).normal(size=(50, 2)), jnp.float32)
+
+
+def make_pair(head: Head, space: gymnasium.Space[Any]) -> tuple[MLPPolicy, MLPPolicy]:
+    first, second = (
+        MLPPolicy.init(jax.random.key(seed), Signature(PLANE, space), head=head, hidden=(8,))
+        for seed in (1, 2)
+    )
+    return first, second
+
+
+def test_probabilities_are_mixed() -> None:
+    """Of discrete actions the mixture is exact, and tables stay tables."""
+    first, second = make_pair("categorical", gymnasium.spaces.Discrete(4))
+    mixed = ask(mix_policies(first, second, 0.25), STATES)
+    expected = 0.75 * first(STATES).probabilities + 0.25 * second(STATES).probabilities  # type: ignore[attr-defined]
+    np.testing.assert_allclose(mixed.probabilities, expected, atol=1e-6)  # type: ignore[attr-defined]
+    tables = [TabularPolicy.from_probabilities(rows) for rows in ([[1.0, 0.0]], [[0.2, 0.8]])]
+    table = mix_policies(*tables, 0.5)
+    assert isinstance(table, TabularPolicy)
+    np.testing.assert_allclose(table.table, [[0.6, 0.4]], atol=1e-6)
+
+
+def test_densities_are_mixed() -> None:
+    """The density is the weighted sum, and draws come from both in their shares."""
+    first, second = make_pair("squashed_gaussian", BOX)
+    mixed = mix_policies(first, second, 0.3)(STATES)
+    assert isinstance(mixed, Mixture)
+    actions = first(STATES).sample(jax.random.key(0))
+    logs = (first(STATES).log_prob(actions), second(STATES).log_prob(actions))
+    expected = 0.7 * np.exp(logs[0]) + 0.3 * np.exp(logs[1])
+    np.testing.assert_allclose(np.exp(mixed.log_prob(actions)), expected, rtol=1e-4)
+    greedy = make_pair("deterministic", BOX)
+    draws = np.asarray(mix_policies(*greedy, 0.3)(STATES).sample(jax.random.key(0), (400,)))
+    share = np.mean(np.abs(draws - np.asarray(greedy[1](STATES).mode())) < 1e-6)
+    assert share == pytest.approx(0.3, abs=0.02)
+
+
+def test_ends_of_the_path_are_the_policies_themselves() -> None:
+    first, second = make_pair("greedy", gymnasium.spaces.Discrete(4))
+    assert mix_policies(first, second, 0.0) is first
+    assert mix_policies(first, second, 1.0) is second
+    assert isinstance(mix_policies(first, second, 0.5), MixturePolicy)
+
+
+def test_what_has_no_mixture_is_refused() -> None:
+    first, second = make_pair("greedy", gymnasium.spaces.Discrete(4))
+    with pytest.raises(InputError, match="share 1.5: no probability"):
+        mix_policies(first, second, 1.5)
+    with pytest.raises(InputError, match="different spaces"):
+        mix_policies(first, make_pair("deterministic", BOX)[0], 0.5)
