@@ -67,7 +67,7 @@ def test_ends_of_the_path_are_the_policies_themselves() -> None:
 
 def test_what_has_no_mixture_is_refused() -> None:
     first, second = make_pair("greedy", gymnasium.spaces.Discrete(4))
-    with pytest.raises(InputError, match="share 1.5: no probability"):
+    with pytest.raises(InputError, match=r"share 1\.5: no probability"):
         mix_policies(first, second, 1.5)
     with pytest.raises(InputError, match="different spaces"):
         mix_policies(first, make_pair("deterministic", BOX)[0], 0.5)
