@@ -71,8 +71,11 @@ def build(
     results: dict[str, Any] = {"log checks": checks, "split": split, "finalists": finalists}
     results["costs"] = charge_finalists(setting, **chosen)
     results["learn noise-0.3"] = (finalists[0],)
+    meter = tasks.prepare_overlap(setting, split=split, report=NoProgress())
     for place, some in enumerate(estimates):
-        overlap = tasks.find_overlap(setting, place, **chosen)
+        overlap = tasks.find_overlap(
+            setting, place, finalists=finalists, meter=meter, report=NoProgress()
+        )
         assert overlap is not None
         changes: dict[str, Any]
         if penalty == 0:

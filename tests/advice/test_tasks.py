@@ -6,26 +6,22 @@ import dataclasses
 from typing import Any
 
 import numpy as np
-import pytest
 from jaxtyping import PRNGKeyArray
 
 from nacre.advice import tasks
 from nacre.advice.setting import Split
-from nacre.advice.tasks import MOST_FINALISTS
 from nacre.diagnostics.log_checks import LogChecks
 from nacre.diagnostics.overlap import Overlap
 from nacre.estimators.base import Estimate, Problem, Report
 from nacre.learners.base import Candidate, LearningProblem
-from nacre.training.progress import NoProgress, Progress, ProgressEvent
+from nacre.training.progress import NoProgress, Progress
 from tests.support.estimates import make_estimate
 from tests.support.rooms import (
     BEST,
     CONFIG,
     GIVEN_ALONE,
-    OLD,
     WORSE,
     make_candidate,
-    make_policy,
     make_rooms_log,
     make_setting,
 )
@@ -53,11 +49,6 @@ def list_episodes(log: Any) -> set[bytes]:
     return {one.actions.tobytes() + one.observations.tobytes() for one in log.episodes()}
 
 
-def make_five() -> list[Candidate]:
-    shares = (0.2, 1.0, 0.0, 0.6, 0.8)
-    return [make_candidate(f"share {one}", one * BEST + (1 - one) * OLD) for one in shares]
-
-
 def test_the_split_is_of_whole_episodes_and_nothing_is_in_both_parts() -> None:
     split = split_rooms()
     learning, test = list_episodes(split.learning), list_episodes(split.test)
@@ -76,28 +67,6 @@ def test_repeated_episodes_are_split_once() -> None:
     split = tasks.split_log(setting, checks=checks, report=NoProgress())
     assert split.learning.n_episodes + split.test.n_episodes == 30
     assert not list_episodes(split.learning) & list_episodes(split.test)
-
-
-def test_finalists_are_chosen_with_the_test_part_closed() -> None:
-    split = dataclasses.replace(split_rooms(), test=CLOSED)
-    heard: list[ProgressEvent] = []
-    chosen = tasks.choose_finalists(
-        make_setting(), make_five(), split=split, report=heard.append, learner_0=()
-    )
-    assert [one.name for one in chosen] == ["share 1.0", "share 0.6", "share 0.8"]
-    assert [tick.epoch for tick in heard] == [0, 1, 2, 3, 4]
-
-
-def test_up_to_three_are_not_compared_at_all() -> None:
-    split = Split(CLOSED, CLOSED, make_policy(OLD))
-    three = make_five()[:3]
-    chosen = tasks.choose_finalists(
-        make_setting(), three[:2], split=split, report=NoProgress(), learner_0=(three[2],)
-    )
-    assert list(chosen) == three
-    (alone,) = tasks.choose_finalists(make_setting(), (), split=split, report=NoProgress())
-    assert alone.name == "unchanged"
-    assert alone.policy is split.old_policy
 
 
 @dataclasses.dataclass(frozen=True)
@@ -119,21 +88,11 @@ class Useless:
         raise AssertionError("it does not apply")
 
 
-def test_where_nobody_can_tell_them_apart_the_first_are_taken(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(tasks, "RANKING", (Useless(),))
-    setting = make_setting(GIVEN_ALONE)
-    chosen = tasks.choose_finalists(setting, make_five(), split=split_rooms(), report=NoProgress())
-    assert [one.name for one in chosen] == ["share 0.2", "share 1.0", "share 0.0"]
-    assert len(chosen) == MOST_FINALISTS
-
-
 def test_an_estimator_that_does_not_apply_is_not_asked_and_the_record_says_why() -> None:
     split, setting = split_rooms(), make_setting()
     assert tasks.prepare_estimator(setting, Useless(), split=split, report=NoProgress()) is None
     given: dict[str, Any] = {"split": split, "prepared": None, "report": NoProgress()}
-    finalists = tuple(make_five()[:1])
+    finalists = (make_candidate("best", BEST),)
     assert tasks.estimate_gain(setting, Useless(), 0, finalists=finalists, **given) is None
     setting = make_setting(dataclasses.replace(GIVEN_ALONE, estimators=(Useless(),)))
     assert tasks.list_inapplicable(setting, split) == {"useless": "it never applies"}
@@ -184,7 +143,8 @@ def test_what_lies_outside_is_charged_on_estimators_that_extrapolate() -> None:
 def test_overlap_is_measured_on_the_test_part() -> None:
     split = dataclasses.replace(split_rooms(), learning=CLOSED)
     finalists = (make_candidate("worse", WORSE),)
-    given: dict[str, Any] = {"split": split, "finalists": finalists, "report": NoProgress()}
+    meter = tasks.prepare_overlap(make_setting(), split=split, report=NoProgress())
+    given: dict[str, Any] = {"meter": meter, "finalists": finalists, "report": NoProgress()}
     overlap = tasks.find_overlap(make_setting(), 0, **given)
     assert overlap is not None
     assert 0.0 <= overlap.excess <= 1.0

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from nacre.diagnostics.log_index import LogIndex
 from nacre.diagnostics.overlap import (
     Overlap,
+    OverlapMeter,
     bound_returns,
     continue_returns,
-    measure_overlap,
     measure_value_range,
 )
 from nacre.logs import Log
@@ -57,9 +57,8 @@ def make_log(n_rows: int = 3000) -> Log:
 
 def measure(candidate: Policy, *, seed: int = 100) -> Overlap:
     log = make_log()
-    return measure_overlap(
-        jax.random.key(seed), log, linear(), candidate, log.starts, WORLD.discount
-    )
+    meter = OverlapMeter.prepare(jax.random.key(seed), log, linear(), log.starts, WORLD.discount)
+    return meter.measure(candidate)
 
 
 def test_old_policy_has_no_excess() -> None:
@@ -119,7 +118,7 @@ def two_actions(*, log_action: int | None) -> tuple[Log, TabularPolicy, TabularP
 
 def test_discrete_action_that_was_never_logged_is_outside_at_once() -> None:
     log, old, candidate = two_actions(log_action=0)
-    overlap = measure_overlap(jax.random.key(0), log, old, candidate, log.starts, 0.9)
+    overlap = OverlapMeter.prepare(jax.random.key(0), log, old, log.starts, 0.9).measure(candidate)
     assert (overlap.outside, overlap.outside_old, overlap.excess) == (1.0, 0.0, 1.0)
     assert overlap.forms == {"since_leaving": 1.0, "one_step": 1.0}
     assert {case.action for case in overlap.missing} == {1}
@@ -128,7 +127,7 @@ def test_discrete_action_that_was_never_logged_is_outside_at_once() -> None:
 
 def test_discrete_pairs_that_were_logged_are_inside() -> None:
     log, old, candidate = two_actions(log_action=None)
-    overlap = measure_overlap(jax.random.key(0), log, old, candidate, log.starts, 0.9)
+    overlap = OverlapMeter.prepare(jax.random.key(0), log, old, log.starts, 0.9).measure(candidate)
     assert overlap.outside == overlap.outside_old == 0.0
 
 
@@ -154,7 +153,7 @@ def leave_chain_at(*states: int, chance: float = 1.0) -> Overlap:
     leave = stay.copy()
     leave[list(states)] = [1.0 - chance, chance]
     old, candidate = (TabularPolicy.from_probabilities(table) for table in (stay, leave))
-    return measure_overlap(jax.random.key(0), log, old, candidate, log.starts, 0.9)
+    return OverlapMeter.prepare(jax.random.key(0), log, old, log.starts, 0.9).measure(candidate)
 
 
 def test_share_that_leaves_late_counts_less() -> None:
@@ -207,7 +206,9 @@ def test_the_order_of_episodes_does_not_matter() -> None:
             observation_space=chain.observation_space,
             action_space=chain.action_space,
         )
-        overlap = measure_overlap(jax.random.key(0), log, old, candidate, np.zeros(9, int), 0.9)
+        overlap = OverlapMeter.prepare(jax.random.key(0), log, old, np.zeros(9, int), 0.9).measure(
+            candidate
+        )
         found.append(overlap.excess)
     assert found[0] == pytest.approx(found[1])
 
@@ -284,7 +285,9 @@ def test_log_without_any_outcome_cannot_tell() -> None:
         observation_space=log.observation_space,
         action_space=log.action_space,
     )
-    overlap = measure_overlap(jax.random.key(0), blank, old, candidate, log.starts, 0.9)
+    overlap = OverlapMeter.prepare(jax.random.key(0), blank, old, log.starts, 0.9).measure(
+        candidate
+    )
     assert math.isinf(overlap.penalty)
     assert overlap.charge(0.0) == (math.inf, math.inf)
     assert overlap.as_json()["penalty"] is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -12,11 +13,15 @@ import pytest
 
 from nacre.errors import InputError
 from nacre.policies.distributions import Mixture
+from nacre.policies.files import read_policy
+from nacre.policies.formats.numpy_predictor import Predictor
+from nacre.policies.formats.safetensors import fingerprint
 from nacre.policies.heads import Head
 from nacre.policies.mixture import MixturePolicy, mix_policies
 from nacre.policies.network_policy import MLPPolicy
-from nacre.policies.policy import Signature, ask
+from nacre.policies.policy import Policy, Signature, ask
 from nacre.policies.tabular import TabularPolicy
+from nacre.policies.writing import write_policy
 
 PLANE = gymnasium.spaces.Box(-np.inf, np.inf, (2,), np.float32)
 BOX = gymnasium.spaces.Box(-2.0, 2.0, (1,), np.float32)
@@ -63,6 +68,43 @@ def test_ends_of_the_path_are_the_policies_themselves() -> None:
     assert mix_policies(first, second, 0.0) is first
     assert mix_policies(first, second, 1.0) is second
     assert isinstance(mix_policies(first, second, 0.5), MixturePolicy)
+
+
+@pytest.mark.parametrize("head", ["categorical", "squashed_gaussian"])
+def test_file_and_predictor_act_like_the_mixture(head: Head, tmp_path: Path) -> None:
+    """Read back it is the same policy, and `predict.py` draws both policies in their shares."""
+    space = gymnasium.spaces.Discrete(4) if head == "categorical" else BOX
+    mixed = mix_policies(*make_pair(head, space), 0.3)
+    path = tmp_path / "mixture.safetensors"
+    write_policy(mixed, path)
+    again = read_policy(path)
+    assert isinstance(again, MixturePolicy)
+    assert fingerprint(again) == fingerprint(mixed)
+    controller = Predictor(str(path), seed=1)
+    mode, _ = controller.predict(np.asarray(STATES), deterministic=True)
+    np.testing.assert_allclose(mode, mixed(STATES).mode(), atol=1e-5)
+    rows = np.repeat(np.asarray(STATES[:1]), 20_000, axis=0)
+    drawn, _ = controller.predict(rows)
+    expected = np.asarray(mixed(STATES[:1]).sample(jax.random.key(0), (20_000,)))[:, 0]
+    assert np.mean(drawn) == pytest.approx(np.mean(expected), abs=0.05)
+    assert np.std(drawn) == pytest.approx(np.std(expected), abs=0.05)
+
+
+def test_a_mixture_of_mixtures_has_a_file_but_no_endless_nest(tmp_path: Path) -> None:
+    first, second = make_pair("categorical", gymnasium.spaces.Discrete(4))
+    nested: Policy = first
+    for depth in range(9):
+        nested = mix_policies(nested, second, 0.5)
+        path = tmp_path / f"{depth}.safetensors"
+        write_policy(nested, path)
+        if depth < 8:
+            assert fingerprint(read_policy(path)) == fingerprint(nested)
+    with pytest.raises(InputError, match="mixtures hold mixtures 8 times over"):
+        read_policy(path)
+    predicted = Predictor(str(tmp_path / "1.safetensors")).parameters(np.asarray(STATES))
+    halves = [np.asarray(one(STATES).probabilities) for one in (first, second)]  # type: ignore[attr-defined]
+    expected = 0.25 * halves[0] + 0.75 * halves[1]
+    np.testing.assert_allclose(predicted["probabilities"], expected, atol=1e-5)
 
 
 def test_what_has_no_mixture_is_refused() -> None:

@@ -7,6 +7,7 @@ from functools import partial
 
 from nacre.advice import tasks
 from nacre.advice.charges import charge_finalists
+from nacre.advice.finalists import MOST_FINALISTS, choose_finalists
 from nacre.advice.setting import Setting
 from nacre.learners.base import Candidate
 from nacre.parallel.graph import Task
@@ -19,6 +20,8 @@ def plan_tasks(setting: Setting, candidates: Sequence[Candidate] = ()) -> list[T
         Task("log checks", partial(tasks.check_log, setting), work=0.5),
         Task("split", partial(tasks.split_log, setting), {"checks": "log checks"}, work=0.1),
     ]
+    meter = {"meter": "prepare overlap"}
+    graph.append(Task(meter["meter"], partial(tasks.prepare_overlap, setting), split, work=0.3))
     for estimator in config.estimators:
         run = partial(tasks.prepare_estimator, setting, estimator)
         graph.append(Task(f"prepare {estimator.name}", run, split, work=2.0))
@@ -27,16 +30,15 @@ def plan_tasks(setting: Setting, candidates: Sequence[Candidate] = ()) -> list[T
         run = partial(tasks.learn_candidates, setting, learner)
         graph.append(Task(f"learn {learner.name}", run, split, work=4.0))
         learned[f"learner_{number}"] = f"learn {learner.name}"
-    choose = partial(tasks.choose_finalists, setting, tuple(candidates))
+    choose = partial(choose_finalists, setting, tuple(candidates))
     graph.append(Task("finalists", choose, {**split, **learned}, work=0.1))
-    # A learner may propose several; without learners it is known how many there are.
-    most = tasks.MOST_FINALISTS
-    places = most if config.learners else max(1, min(most, len(candidates)))
+    places = MOST_FINALISTS if config.learners or candidates else 1
     chosen = {**split, "finalists": "finalists"}
     graph.append(Task("costs", partial(charge_finalists, setting), chosen, work=0.3))
     for place in range(places):
         run = partial(tasks.find_overlap, setting, place)
-        graph.append(Task(f"overlap {place}", run, chosen, work=0.3))
+        needs = {"finalists": "finalists", **meter}
+        graph.append(Task(f"overlap {place}", run, needs, work=0.3))
         for estimator in config.estimators:
             run = partial(tasks.estimate_gain, setting, estimator, place)
             needs = {**chosen, "prepared": f"prepare {estimator.name}"}

@@ -3,28 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
-
-import numpy as np
 
 from nacre.advice.setting import Setting, Split
 from nacre.diagnostics import log_checks
 from nacre.diagnostics.log_checks import LogChecks
-from nacre.diagnostics.overlap import Overlap, measure_overlap
+from nacre.diagnostics.overlap import Overlap, OverlapMeter
 from nacre.estimators.base import Estimate, Estimator, Problem
-from nacre.estimators.fitted_q import FittedQ
-from nacre.estimators.one_step import OneStep
-from nacre.estimators.tabular import Tabular
-from nacre.inference.intervals import find_centre
 from nacre.learners.base import Candidate, Learner, LearningProblem
 from nacre.logs import Log
 from nacre.training.progress import Progress, ProgressEvent
-
-MOST_FINALISTS = 3
-"""Candidates that compete on the test part: each one more costs power."""
-RANKING: tuple[Estimator, ...] = (Tabular(), OneStep(), FittedQ(sets=2, sizes=(128,)))
-"""The first that applies puts the candidates in order; the test part is judged by others."""
 
 
 def check_log(setting: Setting, *, report: Any) -> LogChecks:
@@ -47,25 +36,21 @@ def split_log(setting: Setting, *, checks: LogChecks, report: Any) -> Split:
     return Split(*parts, checks.old_policy)
 
 
+def prepare_overlap(setting: Setting, *, split: Split, report: Any) -> OverlapMeter:
+    """The test part's states and actions by distance, and the old policy's walk through them."""
+    return _make_meter(setting, split, split.test)
+
+
 def find_overlap(
     setting: Setting,
     number: int,
     *,
-    split: Split,
     finalists: tuple[Candidate, ...],
+    meter: OverlapMeter,
     report: Any,
 ) -> Overlap | None:
     """How much of what a finalist does lies outside of the test part."""
-    if number >= len(finalists):
-        return None
-    return measure_overlap(
-        setting.key(f"overlap {finalists[number].name}"),
-        split.test,
-        split.old_policy,
-        finalists[number].policy,
-        setting.find_start(split.test),
-        setting.config.discount,
-    )
+    return meter.measure(finalists[number].policy) if number < len(finalists) else None
 
 
 def learn_candidates(
@@ -86,44 +71,6 @@ def learn_candidates(
         report(dataclasses.replace(event, stage=f"{event.stage}: {learner.name}"))
 
     return tuple(learner.learn(setting.key(learner.name), problem, tell))
-
-
-def choose_finalists(
-    setting: Setting, given: Sequence[Candidate], *, split: Split, report: Any, **learned: Any
-) -> tuple[Candidate, ...]:
-    """At most three candidates, by their net value on the learning part; the old policy if none.
-
-    Nothing here sees the test part. Up to three are not compared at all.
-    """
-    candidates = [*given, *(one for some in learned.values() for one in some)]
-    if not candidates:
-        return (Candidate("unchanged", split.old_policy, "nothing else was found"),)
-    if len(candidates) <= MOST_FINALISTS:
-        return tuple(candidates)
-    problem = _pose(setting, split, split.learning)
-    usable = [one for one in RANKING if not one.applies(problem)]
-    if not usable:
-        # Nobody can tell them apart: those of the user first, then in the order of the learners.
-        return tuple(candidates[:MOST_FINALISTS])
-    estimator = usable[0]
-    prepared = estimator.prepare(setting.key("rank"), problem, lambda share: None)
-    scores = []
-    for number, candidate in enumerate(candidates):
-        estimate = estimator.estimate(
-            setting.key(f"rank {candidate.name}"),
-            problem,
-            prepared,
-            candidate.policy,
-            lambda share: None,
-        )
-        cost = setting.cost.evaluate(
-            split.old_policy, candidate.policy, split.learning, seed=setting.seed
-        )
-        scores.append(find_centre([estimate]) - estimate.overlap_penalty - cost.total)
-        report(_count("ranking candidates", number, len(candidates)))
-    order = np.argsort([-np.inf if np.isnan(score) else score for score in scores])[::-1]
-    best = sorted(int(index) for index in order[:MOST_FINALISTS])
-    return tuple(candidates[index] for index in best)
 
 
 def prepare_estimator(
@@ -181,6 +128,16 @@ def _pose(setting: Setting, split: Split, log: Log) -> Problem:
     return Problem(log, split.old_policy, setting.find_start(log), setting.config.discount)
 
 
+def _make_meter(setting: Setting, split: Split, log: Log) -> OverlapMeter:
+    return OverlapMeter.prepare(
+        setting.key("overlap"),
+        log,
+        split.old_policy,
+        setting.find_start(log),
+        setting.config.discount,
+    )
+
+
 def _as_share(report: Callable[[ProgressEvent], None], name: str) -> Callable[[float], None]:
     """Shares of work as events that people see."""
 
@@ -188,7 +145,3 @@ def _as_share(report: Callable[[ProgressEvent], None], name: str) -> Callable[[f
         report(ProgressEvent(name, max(0, round(100 * share) - 1), 100, 0))
 
     return tell
-
-
-def _count(name: str, number: int, total: int) -> ProgressEvent:
-    return ProgressEvent(name, number, total, 0)

@@ -143,56 +143,6 @@ class Overlap:
         }
 
 
-def measure_overlap(
-    key: PRNGKeyArray,
-    log: Log,
-    old_policy: Policy,
-    candidate: Policy,
-    start: NDArray[Any],
-    discount: float,
-) -> Overlap:
-    """How much of a candidate lies outside of a log, and what that may be worth.
-
-    Args:
-        key: Everything random follows from it.
-        log: Episodes of the old policy.
-        old_policy: The policy that made the log.
-        candidate: The policy in question.
-        start: (N, …) states that the next episode starts from.
-        discount: γ.
-    """
-    seed = np.asarray(jax.random.key_data(key)).ravel().tolist()
-    index = LogIndex(log, np.random.default_rng(seed))
-    walks = [
-        _walk(index, log, policy, np.asarray(start), discount, np.random.default_rng(seed))
-        for policy in (old_policy, candidate)
-    ]
-    old, new = (float(walk.outside.mean()) for walk in walks)
-    excess = _find_excess(old, new)
-    once = [
-        float(_step_once(index, log, policy, np.random.default_rng(seed)).mean())
-        for policy in (old_policy, candidate)
-    ]
-    to_go = continue_returns(log, discount)
-    least, most = bound_returns(to_go)
-    differences = walks[1].outside - walks[0].outside
-    return Overlap(
-        outside=new,
-        outside_old=old,
-        standard_error=float(differences.std(ddof=1) / math.sqrt(N_WALKERS)),
-        excess=excess,
-        least=least,
-        most=most,
-        old_value=float(to_go[log.offsets[:-1]].mean()),
-        saw_ends=bool(np.any(log.terminated)),
-        missing=_summarise(index, walks[1]) if excess > 0 else (),
-        forms={
-            "since_leaving": _find_excess(*(float(walk.left.mean()) for walk in walks)),
-            "one_step": _find_excess(*once),
-        },
-    )
-
-
 def _find_excess(old: float, new: float) -> float:
     """Of what the old policy keeps inside, the share that the candidate does not.
 
@@ -247,6 +197,73 @@ class _Walk(NamedTuple):
     weights: Floats
 
 
+@dataclass(frozen=True)
+class OverlapMeter:
+    """What all candidates share: an index of the log, and how the old policy walks through it.
+
+    Args:
+        log: Episodes of the old policy.
+        start: (N, …) states that the next episode starts from.
+        discount: γ.
+        seed: Everything random follows from it.
+        index: The log's states and actions, by distance.
+        old_walk: The old policy's walkers.
+        old_steps: How far outside the old policy's actions are at the log's own states.
+        to_go: (N,) discounted returns-to-go.
+    """
+
+    log: Log
+    start: NDArray[Any]
+    discount: float
+    seed: tuple[int, ...]
+    index: LogIndex
+    old_walk: _Walk
+    old_steps: float
+    to_go: Floats
+
+    @classmethod
+    def prepare(
+        cls, key: PRNGKeyArray, log: Log, old_policy: Policy, start: NDArray[Any], discount: float
+    ) -> OverlapMeter:
+        """Build the index, and let the old policy walk."""
+        seed = tuple(np.asarray(jax.random.key_data(key)).ravel().tolist())
+        index = LogIndex(log, np.random.default_rng(seed))
+        walk = _walk(
+            index, log, old_policy, np.asarray(start), discount, np.random.default_rng(seed)
+        )
+        steps = _step_once(index, log, old_policy, np.random.default_rng(seed))
+        to_go = continue_returns(log, discount)
+        return cls(log, np.asarray(start), discount, seed, index, walk, float(steps.mean()), to_go)
+
+    def measure(self, candidate: Policy) -> Overlap:
+        """How much of a candidate lies outside of the log, and what that may be worth."""
+        log, index = self.log, self.index
+        walk = _walk(
+            index, log, candidate, self.start, self.discount, np.random.default_rng(self.seed)
+        )
+        steps = _step_once(index, log, candidate, np.random.default_rng(self.seed))
+        old, new = float(self.old_walk.outside.mean()), float(walk.outside.mean())
+        excess = _find_excess(old, new)
+        least, most = bound_returns(self.to_go)
+        differences = walk.outside - self.old_walk.outside
+        left = float(self.old_walk.left.mean()), float(walk.left.mean())
+        return Overlap(
+            outside=new,
+            outside_old=old,
+            standard_error=float(differences.std(ddof=1) / math.sqrt(N_WALKERS)),
+            excess=excess,
+            least=least,
+            most=most,
+            old_value=float(self.to_go[log.offsets[:-1]].mean()),
+            saw_ends=bool(np.any(log.terminated)),
+            missing=_summarise(index, walk) if excess > 0 else (),
+            forms={
+                "since_leaving": _find_excess(*left),
+                "one_step": _find_excess(self.old_steps, float(steps.mean())),
+            },
+        )
+
+
 def _walk(
     index: LogIndex,
     log: Log,
@@ -265,7 +282,7 @@ def _walk(
         # A generator for each step: policies that need more noise do not shift the others' draws.
         draws = np.random.default_rng([int(rng.integers(2**31)), step])
         picks = draws.random(N_WALKERS)
-        noise = jnp.asarray(draws.random((N_WALKERS, noise_size)), jnp.float32)
+        noise = jnp.asarray(draws.random((noise_size, N_WALKERS)).T, jnp.float32)
         actions = np.asarray(_act(policy, jnp.asarray(states), noise))
         outside, rows, shares = index.look_up(step % 2, states, actions, picks)
         lost |= outside >= 1.0
@@ -292,11 +309,12 @@ def _step_once(index: LogIndex, log: Log, policy: Policy, rng: np.random.Generat
     found = []
     for here, there in ((0, 1), (1, 0)):
         rows = rng.choice(index.halves[here].rows, N_STATES)
+        picks, draws = rng.random(N_STATES), np.random.default_rng(int(rng.integers(2**31)))
         states = np.asarray(log.observations[rows])
         noise_size = ask(policy, jnp.asarray(states)).noise_size
-        noise = jnp.asarray(rng.random((N_STATES, noise_size)), jnp.float32)
+        noise = jnp.asarray(draws.random((noise_size, N_STATES)).T, jnp.float32)
         actions = np.asarray(_act(policy, jnp.asarray(states), noise))
-        found.append(index.look_up(there, states, actions, rng.random(N_STATES))[0])
+        found.append(index.look_up(there, states, actions, picks)[0])
     return np.concatenate(found)
 
 

@@ -175,7 +175,7 @@ class DoublyRobust:
 def find_unsupported(problem: Problem, candidate: Policy) -> float:
     """Share of the candidate's actions, at the log's states, that the old policy never takes.
 
-    One where the old policy has no density to divide by: weights of its episodes mean nothing.
+    One where a policy has a part without noise: weights of episodes mean nothing without densities.
     """
     log = problem.log
     rows = np.linspace(0, len(log) - 1, min(len(log), N_STATES)).astype(np.int64)
@@ -183,7 +183,8 @@ def find_unsupported(problem: Problem, candidate: Policy) -> float:
     old = ask(problem.old_policy, states)
     if not problem.old_policy.signature.discrete_actions:
         try:
-            old.log_prob(jnp.asarray(log.actions[rows]))
+            for said in (old, ask(candidate, states)):
+                said.log_prob(jnp.asarray(log.actions[rows]))
         except TypeError:
             # A part without noise has no density.
             return 1.0

@@ -230,7 +230,7 @@ def _roll_out(
 ) -> Float[Array, "steps members rows"]:
     """Rewards of each step, times the probability that the episode has not ended before it.
 
-    The key alone decides the noise: two policies that need as much of it get the same.
+    The key alone decides the noise: of two policies, one that needs more gets more of the same.
     """
     members, (rows, size) = dynamics.n_members, starts.shape
     states = jnp.broadcast_to(starts, (members, rows, size))
@@ -242,7 +242,7 @@ def _roll_out(
         states, going = carry
         acting, moving = jax.random.split(jax.random.fold_in(key, step))
         said = policy(states)
-        uniforms = jax.random.uniform(acting, (rows, said.noise_size))
+        uniforms = jax.random.uniform(acting, (said.noise_size, rows)).T
         actions = said.transform(jnp.broadcast_to(uniforms, (members, rows, said.noise_size)))
         if not discrete:
             low, high = policy.signature.action_limits

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from nacre.logs import Log
 from nacre.policies.distributions import ActionDistribution
+from nacre.policies.mixture import MixturePolicy
 from nacre.policies.policy import Policy, Signature, ask
 from nacre.training.noise import lattice_points
 from nacre.training.transitions import round_up
@@ -102,6 +103,10 @@ class StateActionFeatures:
             policy: What acts there.
             first: Of the block's rows: the same rows see the same noise, whatever the policy.
         """
+        if isinstance(policy, MixturePolicy):
+            share = np.float32(policy.share)
+            parts = (self.expect(states, one, first) for one in (policy.first, policy.second))
+            return (1.0 - share) * next(parts) + share * next(parts)
         n = len(states)
         filled = np.concatenate([states, np.repeat(states[:1], round_up(n) - n, axis=0)])
         said = ask(policy, jnp.asarray(filled, jnp.float32))

@@ -55,8 +55,8 @@ KINDS: dict[str, tuple[tuple[float, float], tuple[float, float]]] = {
 
 OFFERS = ("bad", "good", "bad_and_good", "same", "many", "nothing")
 """What the user gives: the offers take turns with the seeds."""
-LEARNED = ("bad_and_good", "nothing")
-"""Offers beside which candidates are learned; with the others only those given are compared."""
+LEARNED = ("nothing",)
+"""Offers beside which candidates are learned: it takes longest. Else only those given compete."""
 OTHERS = {
     "opposite": Skill(-1.0, 0.3),
     "poor": Skill(0.0, 0.3),

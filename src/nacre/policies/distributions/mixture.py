@@ -34,13 +34,13 @@ class Mixture(ContinuousDistribution):
 
     @property
     def noise_size(self) -> int:
-        """One number to choose the part, the others to draw from it."""
+        """Numbers to draw from a part, and the last one to choose it: parts see the same draws."""
         return 1 + max(part.noise_size for part in self.parts)
 
     def transform(self, uniforms: Array) -> Array:
-        """Choose a part with the first number, draw from it with the rest."""
-        draws = [part.transform(uniforms[..., 1 : 1 + part.noise_size]) for part in self.parts]
-        return _pick(choose(uniforms[..., :1], self.weights), draws)
+        """Choose a part with the last number, draw from it with the others."""
+        draws = [part.transform(uniforms[..., : part.noise_size]) for part in self.parts]
+        return _pick(choose(uniforms[..., -1:], self.weights), draws)
 
     def log_prob(self, actions: Array) -> Array:
         """Log of the weighted sum of densities; parts that are single points have no density."""
@@ -72,9 +72,9 @@ class Mixture(ContinuousDistribution):
         shares = self._shares(coordinates, lower, upper)
         total = jnp.sum(shares, axis=-1, keepdims=True)
         shares = shares / jnp.where(total > 0, total, 1.0)
-        chosen = choose(uniforms[..., :1], shares[..., None, :])
+        chosen = choose(uniforms[..., -1:], shares[..., None, :])
         draws = [
-            part.transform_within(coordinates, lower, upper, uniforms[..., 1 : 1 + part.noise_size])
+            part.transform_within(coordinates, lower, upper, uniforms[..., : part.noise_size])
             for part in self.parts
         ]
         return _pick(chosen, draws)

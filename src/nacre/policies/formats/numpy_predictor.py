@@ -10,6 +10,7 @@ As a command it acts on the rows of standard input, a JSON array each:
 
 from __future__ import annotations
 
+import copy
 import json
 import sys
 from typing import Any
@@ -34,6 +35,24 @@ class Predictor:
         self.action_space = self.description["action_space"]
         self.head = self.description.get("head", "categorical")
         self._random = np.random.default_rng(seed)
+        self._parts = self._open_parts()
+
+    def _open_parts(self) -> list[Predictor]:
+        """The two policies of a mixture, or none."""
+        parts = []
+        for name in ("first", "second"):
+            if name in self.description:
+                part = copy.copy(self)
+                part.description = self.description[name]
+                part.head = part.description.get("head", "categorical")
+                part._tensors = {
+                    key.removeprefix(f"{name}."): tensor
+                    for key, tensor in self._tensors.items()
+                    if key.startswith(f"{name}.")
+                }
+                part._parts = part._open_parts()
+                parts.append(part)
+        return parts
 
     def predict(
         self,
@@ -44,13 +63,38 @@ class Predictor:
     ) -> tuple[Any, Any]:
         """Return the action for one observation or a batch of rows, and the state as it came."""
         rows, single = self._as_rows(observation)
-        outputs = self._evaluate(rows)
-        actions = self._mode(outputs) if deterministic else self._draw(outputs)
+        actions = self._act(rows, deterministic)
         return (actions[0] if single else actions), state
 
+    def _act(self, rows: Any, deterministic: bool) -> Any:
+        if not self._parts:
+            outputs = self._evaluate(rows)
+            return self._mode(outputs) if deterministic else self._draw(outputs)
+        if deterministic and self.action_space["type"] == "discrete":
+            return np.argmax(self._mix(rows), axis=-1)
+        chance = 0.5 if deterministic else self._random.random(len(rows))
+        second = np.broadcast_to(chance < self.description["share"], len(rows))
+        first, other = (part._act(rows, deterministic) for part in self._parts)
+        return np.where(second if first.ndim == 1 else second[:, None], other, first)
+
+    def _mix(self, rows: Any) -> Any:
+        """Probabilities of discrete actions."""
+        if not self._parts:
+            return self._probabilities(self._evaluate(rows))
+        first, second = (part._mix(rows) for part in self._parts)
+        return (1 - self.description["share"]) * first + self.description["share"] * second
+
     def parameters(self, observation: Any) -> dict[str, np.ndarray]:
-        """Return what the policy says: probabilities, or location and std, or the action."""
+        """Return what the policy says: probabilities, or location and std, or the action.
+
+        A mixture of policies with action vectors has none of them: ask its parts.
+        """
         rows, single = self._as_rows(observation)
+        if self._parts:
+            if self.action_space["type"] != "discrete":
+                raise ValueError("a mixture of action vectors has no parameters; use predict")
+            mixed = self._mix(rows)
+            return {"probabilities": mixed[0] if single else mixed}
         outputs = self._evaluate(rows)
         if self.head in ("categorical", "greedy"):
             named = {"probabilities": self._probabilities(outputs)}

@@ -1,8 +1,9 @@
 """Policy files: safetensors with a description in the metadata, never a pickle.
 
 Layout: tensors `layers.<i>.weight` (outputs, inputs), `layers.<i>.bias`, optional `scaling.shift`
-and `scaling.scale` (and `scaling.limit`), or `logits` for a table; metadata key `nacre` with one
-JSON document (format, kind, spaces, architecture, provenance).
+and `scaling.scale` (and `scaling.limit`), or `logits` for a table; those of a mixture's policies
+begin with `first.` and `second.`; metadata key `nacre` with one JSON document (format, kind,
+spaces, architecture, provenance).
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from nacre.policies.formats.tensors import (
     stack_layers,
     take,
 )
+from nacre.policies.mixture import MixturePolicy, mix_policies
 from nacre.policies.network_policy import MLPPolicy
 from nacre.policies.networks import MLP, Scaling
 from nacre.policies.policy import Policy, Signature
@@ -39,6 +41,10 @@ from nacre.policies.rules import RulePolicy
 from nacre.policies.tabular import TabularPolicy
 
 FORMAT = 1
+PARTS = ("first", "second")
+"""Of a mixture."""
+DEEPEST = 8
+"""Mixtures of mixtures: each step of a roll-out may begin with the last one."""
 LARGEST_FILE = 2**31
 
 
@@ -178,6 +184,8 @@ def _describe(policy: Policy) -> tuple[Tensors, dict[str, Any]]:
     }
     if isinstance(policy, TabularPolicy):
         return {"logits": np.array(policy.logits)}, description | {"kind": "tabular"}
+    if isinstance(policy, MixturePolicy):
+        return _describe_mixture(policy, description)
     if not isinstance(policy, MLPPolicy):
         raise InputError(f"a {type(policy).__name__} has no file form; clone it into a network")
     tensors = {}
@@ -199,7 +207,18 @@ def _describe(policy: Policy) -> tuple[Tensors, dict[str, Any]]:
     }
 
 
-def _assemble(tensors: Tensors, description: Mapping[str, Any]) -> Policy:
+def _describe_mixture(
+    policy: MixturePolicy, description: dict[str, Any]
+) -> tuple[Tensors, dict[str, Any]]:
+    """Both policies, each with its name before those of its tensors."""
+    tensors: Tensors = {}
+    for name in PARTS:
+        part_tensors, description[name] = _describe(getattr(policy, name))
+        tensors |= {f"{name}.{key}": tensor for key, tensor in part_tensors.items()}
+    return tensors, description | {"kind": "mixture", "share": float(policy.share)}
+
+
+def _assemble(tensors: Tensors, description: Mapping[str, Any], depth: int = 0) -> Policy:
     """The policy that a description and its tensors make, every tensor used."""
     tensors = dict(tensors)
     signature = Signature(
@@ -211,14 +230,34 @@ def _assemble(tensors: Tensors, description: Mapping[str, Any]) -> Policy:
         policy = _assemble_table(tensors, signature)
     elif kind == "mlp":
         policy = _assemble_network(tensors, description, signature)
+    elif kind == "mixture":
+        policy = _assemble_mixture(tensors, description, depth)
     else:
-        raise InputError(f"unknown kind of policy {kind!r:.60}; known: mlp, tabular")
+        raise InputError(f"unknown kind of policy {kind!r:.60}; known: mixture, mlp, tabular")
     if tensors:
         raise InputError(
             f"tensors {', '.join(map(repr, sorted(tensors)))[:100]} belong to nothing in its "
             "description; export the policy again"
         )
     return policy
+
+
+def _assemble_mixture(tensors: Tensors, description: Mapping[str, Any], depth: int) -> Policy:
+    parts = []
+    for name in PARTS:
+        part = description.get(name)
+        if not isinstance(part, dict) or depth >= DEEPEST:
+            raise InputError(
+                f"its {name} policy is no policy, or mixtures hold mixtures {DEEPEST} times over; "
+                "export it again"
+            )
+        keys = [key for key in tensors if key.startswith(f"{name}.")]
+        own = {key.removeprefix(f"{name}."): tensors.pop(key) for key in keys}
+        parts.append(_assemble(own, part, depth + 1))
+    share = description.get("share")
+    if not isinstance(share, int | float) or isinstance(share, bool):
+        raise InputError(f"share {share!r:.60}: expected a number from 0 to 1")
+    return mix_policies(parts[0], parts[1], share)
 
 
 def _assemble_table(tensors: Tensors, signature: Signature) -> TabularPolicy:

@@ -1,0 +1,107 @@
+"""Which candidates are tested: at most three, chosen on the learning part only.
+
+Beside every candidate stand smaller steps towards it. A step gains less than the whole way, but it
+stays nearer to the log, so that more of it can be proven. What counts is the bound that decides on
+the test part: what a candidate gains at least, after its cost.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from nacre.advice.setting import Setting, Split
+from nacre.advice.tasks import charge_overlap
+from nacre.diagnostics.overlap import OverlapMeter
+from nacre.estimators.base import Estimator, Problem
+from nacre.estimators.fitted_q import FittedQ
+from nacre.estimators.one_step import OneStep
+from nacre.estimators.tabular import Tabular
+from nacre.inference.intervals import find_hull
+from nacre.learners.base import Candidate
+from nacre.policies.blackbox import BlackBox
+from nacre.policies.mixture import mix_policies
+from nacre.policies.policy import Policy
+from nacre.policies.records import RecordedPolicy
+from nacre.training.progress import Progress, ProgressEvent
+
+MOST_FINALISTS = 3
+"""Candidates that compete on the test part: each one more costs power."""
+STEPS = (0.5, 0.2)
+"""Shares of the steps towards a candidate."""
+RANKING: tuple[Estimator, ...] = (Tabular(), OneStep(), FittedQ(sets=3, sizes=(128,)))
+"""The first that applies puts the candidates in order; the test part is judged by others."""
+LEVEL = 0.9
+"""Of the bounds by which candidates are put in order."""
+
+Score = Callable[[Candidate], float]
+
+
+def choose_finalists(
+    setting: Setting, given: Sequence[Candidate], *, split: Split, report: Progress, **learned: Any
+) -> tuple[Candidate, ...]:
+    """At most three candidates or steps towards them; the old policy if there is none.
+
+    Nothing here sees the test part. Up to three are not compared at all.
+    """
+    candidates = [*given, *(one for some in learned.values() for one in some)]
+    if not candidates:
+        return (Candidate("unchanged", split.old_policy, "nothing else was found"),)
+    steps = [step for one in candidates for step in make_steps(one, split.old_policy)]
+    everything = [*candidates, *steps]
+    if len(everything) <= MOST_FINALISTS:
+        return tuple(everything)
+    find_score = open_ranking(setting, split)
+    if find_score is None:
+        # Nobody can tell them apart: those of the user first, then in the order of the learners.
+        return tuple(candidates[:MOST_FINALISTS])
+    scores = []
+    for number, candidate in enumerate(everything):
+        scores.append(find_score(candidate))
+        report(ProgressEvent("ranking candidates", number, len(everything), 0))
+    order = np.argsort(scores, kind="stable")[::-1]
+    return tuple(everything[index] for index in sorted(order[:MOST_FINALISTS].tolist()))
+
+
+def make_steps(candidate: Candidate, old_policy: Policy) -> list[Candidate]:
+    """Policies between the old one and a candidate, where both can be asked anywhere."""
+    if any(isinstance(one, BlackBox | RecordedPolicy) for one in (candidate.policy, old_policy)):
+        return []
+    return [
+        Candidate(
+            f"{candidate.name}-step{share:g}",
+            mix_policies(old_policy, candidate.policy, share),
+            f"{candidate.origin}; in {100 * share:g} % of all steps, else the old policy",
+        )
+        for share in STEPS
+    ]
+
+
+def open_ranking(setting: Setting, split: Split) -> Score | None:
+    """What says how good a candidate is on the learning part; None where nothing can."""
+    log, discount = split.learning, setting.config.discount
+    problem = Problem(log, split.old_policy, setting.find_start(log), discount)
+    usable = [one for one in RANKING if not one.applies(problem)]
+    if not usable:
+        return None
+    estimator = usable[0]
+    prepared = estimator.prepare(setting.key("rank"), problem, lambda share: None)
+    meter = OverlapMeter.prepare(
+        setting.key("rank overlap"), log, split.old_policy, problem.start, discount
+    )
+
+    def find_score(candidate: Candidate) -> float:
+        policy = candidate.policy
+        estimate = estimator.estimate(
+            setting.key(f"rank {candidate.name}"), problem, prepared, policy, lambda share: None
+        )
+        if estimate.informative and estimator.extrapolates:
+            estimate = charge_overlap(estimate, estimator, meter.measure(policy))
+        cost = setting.cost.evaluate(split.old_policy, policy, log, seed=setting.seed)
+        low, _ = find_hull([estimate], LEVEL)
+        return -math.inf if math.isnan(low) else low - cost.total
+
+    return find_score
