@@ -126,11 +126,15 @@ def estimate_by_weights(problem: Problem, policies: Mapping[str, Policy]) -> dic
 
 
 def _log_chances(policy: Policy, log: Log) -> Array:
-    """Log π(a|s) of the log's own actions (N,); rows are filled up to a power of two."""
+    """Log π(a|s) of the log's own actions (N,), NaN where it has none; rows are filled up to 2^k."""
     n = len(log)
     size = 1 << (n - 1).bit_length()
     rows = np.zeros(size, np.int64)
     rows[:n] = np.arange(n)
     said = ask(policy, jnp.asarray(np.asarray(log.observations)[rows]))
-    chances = said.log_prob(jnp.asarray(np.asarray(log.actions)[rows]))
+    try:
+        chances = said.log_prob(jnp.asarray(np.asarray(log.actions)[rows]))
+    except TypeError:
+        # A mixture with a part without noise has no density.
+        return np.full(n, np.nan)
     return np.asarray(chances, np.float64)[:n]
