@@ -45,7 +45,7 @@ class DynamicsConfig:
     """
 
     members: int = 5
-    hidden: tuple[int, ...] = (128, 128)
+    hidden: tuple[int, ...] = (64, 64)
     batch_size: int = 256
     learning_rate: float = 1e-3
     epochs: int = 40

@@ -126,7 +126,7 @@ def estimate_by_weights(problem: Problem, policies: Mapping[str, Policy]) -> dic
 
 
 def _log_chances(policy: Policy, log: Log) -> Array:
-    """Log π(a|s) of the log's own actions (N,), NaN where it has none; rows are filled up to 2^k."""
+    """Log π(a|s) of the log's own actions (N,), NaN without densities; rows filled up to 2^k."""
     n = len(log)
     size = 1 << (n - 1).bit_length()
     rows = np.zeros(size, np.int64)
