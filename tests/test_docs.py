@@ -126,6 +126,12 @@ def test_the_page_of_advice_shows_a_configuration(tmp_path: Path) -> None:
     assert "\n".join(said) in _page("advice").read_text(encoding="utf-8")
 
 
+def test_the_whole_decision_fits_into_600_words() -> None:
+    text = (ROOT / "docs" / "advice.md").read_text("utf-8")
+    section = text.split("## How the decision is made")[1].split("\n## ")[0]
+    assert sum(bool(re.search(r"\w", word)) for word in section.split()) <= 600
+
+
 def test_the_page_of_the_tables_names_every_field() -> None:
     named = set(re.findall(r"`(\w+)`", _prose(_page("reproduce"))))
     for table in TABLES:
