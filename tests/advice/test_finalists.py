@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import Any
 
 import numpy as np
 import pytest
 
 from nacre.advice import finalists, tasks
-from nacre.advice.finalists import MOST_FINALISTS, choose_finalists, make_steps
+from nacre.advice.finalists import MOST_FINALISTS, choose_finalists, choose_step, make_steps
 from nacre.advice.setting import Split
 from nacre.learners.base import Candidate
 from nacre.policies.blackbox import BlackBox
@@ -38,27 +39,47 @@ def make_five() -> list[Candidate]:
 
 
 def test_finalists_are_chosen_with_the_test_part_closed() -> None:
-    """Of all candidates and steps those that gain most, as far as the learning part shows it."""
+    """Those that gain most, as far as the learning part shows it."""
     split = dataclasses.replace(split_rooms(), test=CLOSED)
     heard: list[ProgressEvent] = []
     chosen = choose_finalists(
         make_setting(), make_five(), split=split, report=heard.append, learner_0=()
     )
     assert [one.name for one in chosen] == ["share 1.0", "share 0.6", "share 0.8"]
-    assert [tick.epoch for tick in heard] == list(range(15))
+    assert [tick.epoch for tick in heard] == [0, 1, 2, 3, 4]
 
 
-def test_one_candidate_is_tested_with_its_steps_and_nothing_is_compared() -> None:
+def test_without_candidates_nothing_is_compared() -> None:
     split = Split(CLOSED, CLOSED, make_policy(OLD))
-    best = make_candidate("best", BEST)
-    chosen = choose_finalists(make_setting(), [best], split=split, report=NoProgress())
-    assert [one.name for one in chosen] == ["best", "best-step0.5", "best-step0.2"]
-    tables = [np.asarray(one.policy.table) for one in chosen]  # type: ignore[attr-defined]
-    np.testing.assert_allclose(tables[2], 0.8 * OLD + 0.2 * BEST, atol=1e-6)
-    assert chosen[1].origin.endswith("in 50 % of all steps, else the old policy")
     (alone,) = choose_finalists(make_setting(), (), split=split, report=NoProgress())
     assert alone.name == "unchanged"
     assert alone.policy is split.old_policy
+
+
+@pytest.mark.parametrize(
+    ("scores", "expected"),
+    [
+        ({"best": 3.0, "best-step0.5": 2.0, "best-step0.2": 1.0}, "best"),
+        ({"best": -math.inf, "best-step0.5": 2.0, "best-step0.2": 1.0}, "best-step0.5"),
+        ({"best": 0.5, "best-step0.5": 1.0, "best-step0.2": 2.0}, "best-step0.2"),
+        ({"best": -9.0, "best-step0.5": -4.0, "best-step0.2": -1.0}, "best"),
+    ],
+)
+def test_a_step_is_taken_where_it_has_more_to_prove(
+    scores: dict[str, float], expected: str
+) -> None:
+    """Where nothing is proven, the candidate is tested as it was given."""
+    best = make_candidate("best", BEST)
+    chosen, score = choose_step(best, make_policy(OLD), lambda one: scores[one.name])
+    assert (chosen.name, score) == (expected, scores[expected])
+
+
+def test_steps_lie_between_the_old_policy_and_the_candidate() -> None:
+    half, fifth = make_steps(make_candidate("best", BEST), make_policy(OLD))
+    assert (half.name, fifth.name) == ("best-step0.5", "best-step0.2")
+    table = np.asarray(fifth.policy.table)  # type: ignore[attr-defined]
+    np.testing.assert_allclose(table, 0.8 * OLD + 0.2 * BEST, atol=1e-6)
+    assert half.origin.endswith("in 50 % of all steps, else the old policy")
 
 
 def test_no_steps_where_a_policy_cannot_be_asked_anywhere() -> None:

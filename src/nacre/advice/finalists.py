@@ -1,8 +1,9 @@
 """Which candidates are tested: at most three, chosen on the learning part only.
 
-Beside every candidate stand smaller steps towards it. A step gains less than the whole way, but it
-stays nearer to the log, so that more of it can be proven. What counts is the bound that decides on
-the test part: what a candidate gains at least, after its cost.
+A smaller step towards a candidate gains less than the whole way, but it stays nearer to the log, so
+that more of it can be proven. What counts is the bound that decides on the test part: what a
+candidate gains at least, after its cost. A candidate is tested whole, unless there is a step with
+more to prove.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ MOST_FINALISTS = 3
 STEPS = (0.5, 0.2)
 """Shares of the steps towards a candidate."""
 RANKING: tuple[Estimator, ...] = (Tabular(), OneStep(), FittedQ(sets=3, sizes=(128,)))
-"""The first that applies puts the candidates in order; the test part is judged by others."""
+"""The first that applies puts the candidates in order."""
 LEVEL = 0.9
 """Of the bounds by which candidates are put in order."""
 
@@ -43,27 +44,37 @@ Score = Callable[[Candidate], float]
 def choose_finalists(
     setting: Setting, given: Sequence[Candidate], *, split: Split, report: Progress, **learned: Any
 ) -> tuple[Candidate, ...]:
-    """At most three candidates or steps towards them; the old policy if there is none.
+    """At most three candidates, or steps towards them; the old policy if there is none.
 
-    Nothing here sees the test part. Up to three are not compared at all.
+    Nothing here sees the test part.
     """
     candidates = [*given, *(one for some in learned.values() for one in some)]
     if not candidates:
         return (Candidate("unchanged", split.old_policy, "nothing else was found"),)
-    steps = [step for one in candidates for step in make_steps(one, split.old_policy)]
-    everything = [*candidates, *steps]
-    if len(everything) <= MOST_FINALISTS:
-        return tuple(everything)
     find_score = open_ranking(setting, split)
     if find_score is None:
         # Nobody can tell them apart: those of the user first, then in the order of the learners.
         return tuple(candidates[:MOST_FINALISTS])
-    scores = []
-    for number, candidate in enumerate(everything):
-        scores.append(find_score(candidate))
-        report(ProgressEvent("ranking candidates", number, len(everything), 0))
-    order = np.argsort(scores, kind="stable")[::-1]
-    return tuple(everything[index] for index in sorted(order[:MOST_FINALISTS].tolist()))
+    versions, scores = [], []
+    for number, candidate in enumerate(candidates):
+        version, score = choose_step(candidate, split.old_policy, find_score)
+        versions.append(version)
+        scores.append(score)
+        report(ProgressEvent("ranking candidates", number, len(candidates), 0))
+    order = np.argsort(-np.asarray(scores), kind="stable")
+    return tuple(versions[index] for index in sorted(order[:MOST_FINALISTS].tolist()))
+
+
+def choose_step(
+    candidate: Candidate, old_policy: Policy, find_score: Score
+) -> tuple[Candidate, float]:
+    """The candidate, or the step towards it that has more to prove, and its score."""
+    chosen, best = candidate, find_score(candidate)
+    for step in make_steps(candidate, old_policy):
+        score = find_score(step)
+        if score > max(best, 0.0):
+            chosen, best = step, score
+    return chosen, best
 
 
 def make_steps(candidate: Candidate, old_policy: Policy) -> list[Candidate]:

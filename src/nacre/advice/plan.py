@@ -32,7 +32,8 @@ def plan_tasks(setting: Setting, candidates: Sequence[Candidate] = ()) -> list[T
         learned[f"learner_{number}"] = f"learn {learner.name}"
     choose = partial(choose_finalists, setting, tuple(candidates))
     graph.append(Task("finalists", choose, {**split, **learned}, work=0.1))
-    places = MOST_FINALISTS if config.learners or candidates else 1
+    # A learner may propose several; without learners it is known how many there are.
+    places = MOST_FINALISTS if config.learners else max(1, min(MOST_FINALISTS, len(candidates)))
     chosen = {**split, "finalists": "finalists"}
     graph.append(Task("costs", partial(charge_finalists, setting), chosen, work=0.3))
     for place in range(places):
