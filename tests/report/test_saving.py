@@ -16,7 +16,7 @@ from nacre.costs import TransportCost, groups
 from nacre.errors import InputError
 from nacre.learners.base import Candidate
 from nacre.policies import TabularPolicy, fingerprint, read_policy
-from nacre.report import saving
+from nacre.policies.formats import onnx_model
 from nacre.report.evidence import read_evidence
 from nacre.report.saving import gather_evidence, save_advice
 from nacre.simulators import random_world
@@ -25,6 +25,7 @@ from tests.report.conftest import DOCUMENT
 FILES = {
     "decision.json",
     "evidence.npz",
+    "manifest.json",
     "report.html",
     "policy/new.safetensors",
     "policy/new.onnx",
@@ -97,7 +98,7 @@ def test_a_policy_that_cannot_be_written_is_noted_and_no_old_one_stays(
     def refuse(*given: object) -> bytes:
         raise InputError("such a policy has no graph")
 
-    monkeypatch.setattr(saving, "build_onnx", refuse)
+    monkeypatch.setattr(onnx_model, "build_onnx", refuse)
     save_advice(advice, tmp_path)
     assert _list_files(tmp_path) == FILES - {"policy/new.onnx"}
     document = json.loads((tmp_path / "decision.json").read_bytes())

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from nacre.errors import InputError
-from nacre.policies.writing import write_whole
+from nacre.files.commit import write_whole
 
 FORMAT = 1
 NAME = "manifest.json"

@@ -20,7 +20,7 @@ from typing import Any
 from nacre.errors import InputError
 from nacre.experiments.manifest import write_manifest
 from nacre.experiments.tables import Row
-from nacre.policies.writing import write_whole
+from nacre.files.commit import write_whole
 
 FORMAT = 1
 CACHE = ".cache"

@@ -210,10 +210,9 @@ def report(
     Nothing is drawn at random: the seed changes nothing.
     """
     from nacre.cli import console
-    from nacre.report import read_decision, read_evidence, write_report
+    from nacre.report.saving import rewrite_page
 
-    decision, evidence = read_decision(folder), read_evidence(folder)
-    page = write_report(decision, out or folder / "report.html", evidence=evidence)
+    page = rewrite_page(folder, out)
     if as_json:
         console.print_json({"page": str(page)})
     elif not quiet:
