@@ -1,0 +1,215 @@
+"""Whole files and commits: at every failing or last call there is the old state or the new one."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from nacre.errors import InputError
+from nacre.files.commit import (
+    COMMITTED,
+    STAGING,
+    check_writable,
+    commit_files,
+    settle,
+    write_whole,
+)
+from nacre.files.locks import lock_folder
+from nacre.files.manifest import find_changes, read_manifest
+from tests.support.faults import ERRORS, die, fail_at, raise_error
+
+OLD = {"a.json": b"old a", "inner/b.bin": b"old b", "inner/only-old": b"x"}
+NEW = {"a.json": b"new a, longer", "inner/b.bin": b"new b", "c.txt": b"c"}
+KIND = "test"
+
+
+def read_all(folder: Path) -> dict[str, bytes]:
+    """The files that a manifest speaks of, and those of the user."""
+    found = (path for path in folder.rglob("*") if path.is_file() and path.name != "manifest.json")
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
+
+
+def leftovers(folder: Path) -> list[str]:
+    return [
+        p.name
+        for p in folder.rglob(".*")
+        if p.name.startswith((STAGING, COMMITTED)) or p.name.endswith(".part")
+    ]
+
+
+def in_child(function: Callable[[], None]) -> int:
+    """Run in a forked process; returns how it ended."""
+    child = os.fork()
+    if child == 0:
+        try:
+            function()
+        finally:
+            os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def prepare(folder: Path) -> Path:
+    commit_files(folder, OLD, kind=KIND)
+    (folder / "of-the-user").write_bytes(b"mine")
+    return folder
+
+
+def count_calls(folder: Path) -> int:
+    with fail_at(folder, -1, die) as faults:
+        commit_files(prepare(folder), NEW, kind=KIND)
+    return len(faults.names)
+
+
+def check_state(folder: Path) -> str:
+    """Which of both states a folder is in; it must be one of them, and whole."""
+    settle(folder)
+    manifest = read_manifest(folder)
+    assert manifest is not None
+    assert find_changes(folder, manifest) == []
+    files = read_all(folder)
+    assert files.pop("of-the-user") == b"mine"
+    kept = {name: content for name, content in files.items() if STAGING not in name}
+    assert kept in (OLD, NEW)
+    return "old" if kept == OLD else "new"
+
+
+def test_a_kill_at_any_call_leaves_the_old_files_or_the_new_ones(tmp_path: Path) -> None:
+    states = []
+    for at in range(count_calls(tmp_path / "counted")):
+        folder = prepare(tmp_path / str(at))
+
+        def work(folder: Path = folder, at: int = at) -> None:
+            with fail_at(folder, at, die):
+                commit_files(folder, NEW, kind=KIND)
+
+        ended = in_child(work)
+        states.append(check_state(folder))
+        assert ended == -9 or states[-1] == "new"
+        # The next start cleans up and goes on.
+        commit_files(folder, NEW, kind=KIND)
+        assert leftovers(folder) == []
+        assert check_state(folder) == "new"
+    # There is one commit point.
+    assert states == sorted(states, reverse=True)
+    assert {"old", "new"} == set(states)
+
+
+@pytest.mark.parametrize("number", ERRORS)
+def test_a_failure_of_any_call_is_told_and_nothing_is_mixed(tmp_path: Path, number: int) -> None:
+    outcomes = set()
+    for at in range(count_calls(tmp_path / "counted")):
+        folder = prepare(tmp_path / str(at))
+        told = ""
+        with fail_at(folder, at, raise_error(number)):
+            try:
+                commit_files(folder, NEW, kind=KIND)
+            except InputError as error:
+                told = error.problems[0]
+        state = check_state(folder)
+        outcomes.add((state, bool(told)))
+        assert not told or os.strerror(number) in told
+        assert told or state == "new"
+        commit_files(folder, NEW, kind=KIND)
+        assert leftovers(folder) == []
+    assert ("old", True) in outcomes
+
+
+@pytest.mark.parametrize("number", ERRORS)
+def test_a_file_is_written_whole_or_stays_as_it_was(tmp_path: Path, number: int) -> None:
+    path = tmp_path / "file"
+    write_whole(path, b"old")
+    with fail_at(tmp_path, -1, die) as faults:
+        write_whole(path, b"new")
+    for at in range(len(faults.names)):
+        path.write_bytes(b"old")
+        with fail_at(tmp_path, at, raise_error(number)), contextlib.suppress(InputError):
+            write_whole(path, b"new")
+        assert path.read_bytes() in (b"old", b"new")
+        assert [one.name for one in tmp_path.iterdir()] == ["file"]
+
+
+def test_what_a_killed_process_left_of_a_file_is_removed(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+
+    def work() -> None:
+        with fail_at(tmp_path, 1, die):
+            write_whole(path, b"new")
+
+    assert in_child(work) == -9
+    assert len(list(tmp_path.iterdir())) == 1
+    write_whole(path, b"new")
+    assert [one.name for one in tmp_path.iterdir()] == ["file"]
+
+
+def test_files_of_the_manifest_before_go_and_others_stay(tmp_path: Path) -> None:
+    prepare(tmp_path)
+    (tmp_path / "stale").write_bytes(b"")
+    commit_files(tmp_path, NEW, kind=KIND, absent=("stale",))
+    assert read_all(tmp_path) == {**NEW, "of-the-user": b"mine"}
+
+
+@pytest.mark.parametrize("name", ["a.json", "inner/b.bin"])
+def test_a_place_that_is_taken_by_a_folder_is_told_before_anything_changes(
+    tmp_path: Path, name: str
+) -> None:
+    (tmp_path / name).mkdir(parents=True)
+    with pytest.raises(InputError, match="is a folder"):
+        commit_files(tmp_path, NEW)
+    assert read_all(tmp_path) == {}
+
+
+def test_places_that_are_files_or_closed(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"x")
+    for function in (check_writable, lambda folder: commit_files(folder, NEW)):
+        with pytest.raises(InputError, match=r"file: cannot be written \("):
+            function(tmp_path / "file")
+        with pytest.raises(InputError, match="cannot be written"):
+            function(tmp_path / "file" / "inner")
+    (tmp_path / "inner").write_bytes(b"x")
+    with pytest.raises(InputError, match="inner is a file"):
+        commit_files(tmp_path, NEW)
+    check_writable(tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+def test_two_processes_both_succeed(tmp_path: Path) -> None:
+    folder = prepare(tmp_path / "advice")
+    children = []
+    for name in ("one", "two"):
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                for number in range(5):
+                    commit_files(folder, {"a.json": f"{name} {number}".encode() * 99}, kind=KIND)
+                code = 0
+            finally:
+                os._exit(code)
+        children.append(child)
+    assert [os.waitstatus_to_exitcode(os.waitpid(one, 0)[1]) for one in children] == [0, 0]
+    manifest = read_manifest(folder)
+    assert manifest is not None
+    assert find_changes(folder, manifest) == []
+
+
+def test_whoever_holds_a_folder_may_ask_again(tmp_path: Path) -> None:
+    with lock_folder(tmp_path), lock_folder(tmp_path, shared=True):
+        commit_files(tmp_path, NEW, kind=KIND)
+    with lock_folder(tmp_path / "nowhere"):
+        pass
+
+
+def test_a_commit_that_cannot_be_finished_is_told(tmp_path: Path) -> None:
+    prepare(tmp_path)
+    (tmp_path / COMMITTED).mkdir()
+    (tmp_path / COMMITTED / "a.json").write_bytes(b"new")
+    refusal = pytest.raises(InputError, match="a write was interrupted and cannot be finished")
+    with fail_at(tmp_path, 0, raise_error(errno.EROFS)), refusal:
+        settle(tmp_path)
+    settle(tmp_path)
+    assert (tmp_path / "a.json").read_bytes() == b"new"
