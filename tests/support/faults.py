@@ -110,4 +110,4 @@ def die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EACCES, errno.EROFS, errno.ENOENT)
+ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EACCES, errno.EROFS)
