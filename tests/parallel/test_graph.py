@@ -125,7 +125,7 @@ def test_what_is_known_does_not_run_nor_what_only_that_would_need() -> None:
         Task("prepared", refuse, for_others=True),
         Task("known", refuse, {"one": "prepared"}),
         Task("also prepared", partial(give, 2.0), for_others=True),
-        Task("five", add, {"one": "known", "other": "also prepared"}),
+        Task("five", add, {"first": "known", "second": "also prepared"}),
     ]
     done: list[tuple[str, Any]] = []
     assert [task.name for task in find_needed(graph, {"known": 3.0})] == ["also prepared", "five"]

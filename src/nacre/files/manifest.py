@@ -6,6 +6,7 @@ changed them: whoever can write the files can write the manifest too.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 from collections.abc import Mapping
@@ -112,6 +113,9 @@ def read_checked(path: Path, largest: int) -> bytes:
         InputError: If it is not what was written there.
         OSError: If it cannot be read.
     """
+    if path.exists() and not path.is_file():
+        # What is no file may have no end, or never a beginning.
+        raise OSError(errno.EINVAL, "not a regular file")
     with lock_folder(path.parent, shared=True):
         manifest = read_manifest(path.parent)
         with path.open("rb") as file:

@@ -118,11 +118,12 @@ def _listen(child: int, reading: int, seconds: float) -> dict[str, Any]:
             if not part:
                 break
     os.close(reading)
-    _, status = os.waitpid(child, 0)
+    _, status, usage = os.wait4(child, 0)
     ended = -os.waitstatus_to_exitcode(status) if os.WIFSIGNALED(status) else 0
     out_of_time = late or ended in (signal.SIGXCPU, signal.SIGKILL)
     try:
         document = dict(json.loads(bytes(content)))
     except ValueError:
         document = {}
-    return {"signal": ended, "late": out_of_time, **document}
+    used = {"seconds": usage.ru_utime + usage.ru_stime, "megabytes": usage.ru_maxrss / 1024}
+    return {**document, "signal": ended, "late": out_of_time, "used": used}

@@ -13,22 +13,17 @@ from typing import Any
 import numpy as np
 
 from nacre.errors import InputError
+from nacre.files.isolation import is_isolating, run_isolated
+from nacre.files.onnx_checks import TYPES, check_model
 from nacre.logs.schema.spaces import SpaceError, space_from_json
-from nacre.policies.formats.onnx_checks import check_model
 from nacre.policies.formats.tensors import describe_error
 from nacre.policies.policy import Signature
 
 LARGEST_MODEL = 2**30
 LARGEST_BATCH = 2**14
+TRIAL = "nacre.files.onnx_checks:try_model"
 DIGEST_KEY = "sha256"
 PRODUCER = "nacre"
-_TYPES = {
-    "tensor(float)": np.float32,
-    "tensor(double)": np.float64,
-    "tensor(float16)": np.float16,
-    "tensor(int64)": np.int64,
-    "tensor(int32)": np.int32,
-}
 
 
 def import_onnx() -> tuple[ModuleType, ModuleType]:
@@ -60,6 +55,7 @@ class OnnxSession:
         """
         onnx, runtime = import_onnx()
         content = read_model(path)
+        _try_elsewhere(path, len(content))
         try:
             model = onnx.load_model_from_string(content)
         except Exception as error:
@@ -84,7 +80,7 @@ class OnnxSession:
                 "with standard operators and a lower opset"
             ) from None
         given = session.get_inputs()
-        if len(given) != 1 or given[0].type not in _TYPES or len(given[0].shape) > 2:
+        if len(given) != 1 or given[0].type not in TYPES or len(given[0].shape) > 2:
             found = ", ".join(f"{v.name} {v.type} {v.shape}" for v in given)
             raise InputError(
                 f"{path}: has the inputs {found:.100}; a policy has one, a batch of observations "
@@ -118,7 +114,7 @@ class OnnxSession:
     def run(self, rows: np.ndarray, names: list[str]) -> list[Any]:
         """Outputs at a batch of rows, whatever batch size the model wants."""
         wanted = self.session.get_inputs()[0]
-        typed = rows.astype(_TYPES[wanted.type], copy=False)
+        typed = rows.astype(TYPES[wanted.type], copy=False)
         if rows.ndim == 1 and self.shape[-1:] == [1]:
             typed = rows = typed[:, None]
         single = len(self.shape) < rows.ndim
@@ -139,6 +135,19 @@ class OnnxSession:
                 f"({describe_error(error)})"
             ) from None
         return [np.concatenate(values) for values in zip(*parts, strict=True)]
+
+
+def _try_elsewhere(path: Path, size: int) -> None:
+    """Load a model and run it once in another process: what happens there cannot harm this one."""
+    if not is_isolating():
+        return
+    try:
+        modules = ("onnx", "onnxruntime")
+        problem = run_isolated(TRIAL, size, modules=modules, path=str(path.resolve()))
+    except InputError as error:
+        problem = error.problems[0]
+    if problem:
+        raise InputError(f"{path}: {problem}")
 
 
 def read_model(path: Path) -> bytes:

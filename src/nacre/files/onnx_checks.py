@@ -1,18 +1,31 @@
 """What an ONNX file may hold: known operators, no other files, sizes that follow from the batch.
 
 A model is checked before any runtime sees it. What is refused here could read other files, run
-without end, or ask for more memory than there is.
+without end, or ask for more memory than there is. Then it is tried in another process.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
+from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+import numpy as np
 
 from nacre.errors import InputError
 
 MOST_NODES = 20_000
+MOST_NUMBERS = 10_000_000
+TYPES = {
+    "tensor(float)": np.float32,
+    "tensor(double)": np.float64,
+    "tensor(float16)": np.float16,
+    "tensor(int64)": np.int64,
+    "tensor(int32)": np.int32,
+}
+"""What a policy's input may hold."""
 
 ELEMENTWISE = """Abs Acos Acosh Add And Asin Asinh Atan Atanh BitShift Cast CastLike Ceil Celu Clip
     Cos Cosh Div Elu Equal Erf Exp Floor Gelu Greater GreaterOrEqual HardSigmoid HardSwish Identity
@@ -75,6 +88,50 @@ def check_model(onnx: ModuleType, model: Any) -> None:
                 f"tensor {tensor.name!r:.60} lies in another file; save the model as one file"
             )
     _check_sizes(model.graph)
+
+
+def try_model(path: str) -> str:
+    """In another process: check a model, load it and run it on two rows.
+
+    Returns:
+        What is wrong with it, or nothing. Whether it is a policy is asked later.
+    """
+    import onnx
+    import onnxruntime
+
+    with Path(path).open("rb") as file:
+        content = file.read()
+    try:
+        model = onnx.load_model_from_string(content)
+    except Exception as error:
+        return f"is not an ONNX file ({_shorten(error)}); export it again"
+    try:
+        check_model(onnx, model)
+    except InputError as error:
+        return error.problems[0]
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 4
+    try:
+        session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+    except Exception as error:
+        return (
+            f"cannot be loaded by onnxruntime ({_shorten(error)}); export it with standard "
+            "operators and a lower opset"
+        )
+    given = session.get_inputs()
+    if len(given) == 1 and given[0].type in TYPES:
+        shape = [size if isinstance(size, int) else 2 for size in given[0].shape]
+        if np.prod(shape, dtype=object) <= MOST_NUMBERS:
+            # What does not take zeros is told where the rows are known.
+            with contextlib.suppress(Exception):
+                session.run(None, {given[0].name: np.zeros(shape, TYPES[given[0].type])})
+    return ""
+
+
+def _shorten(error: BaseException) -> str:
+    text = "".join(c if c.isprintable() else " " for c in str(error)) or type(error).__name__
+    return " ".join(text.split())[:160]
 
 
 def _find_tensors(graph: Any) -> Iterator[Any]:
