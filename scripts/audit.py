@@ -29,7 +29,7 @@ UNREACHABLE = (
 def list_components() -> dict[str, Any]:
     """All installed packages in the form of CycloneDX."""
     found = {
-        (one.metadata["Name"], one.version): one.metadata.get("License-Expression") or ""
+        (one.metadata["Name"], one.version): one.metadata.json.get("license_expression", "")
         for one in importlib.metadata.distributions()
         if one.metadata["Name"]
     }

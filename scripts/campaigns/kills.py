@@ -25,18 +25,21 @@ import numpy as np
 from nacre.experiments.records import append_line, read_lines
 
 LOG = Path(__file__).parent.parent.parent / "src" / "nacre" / "examples" / "treatment"
+MAP = f"--columns={LOG / 'map.toml'}"
 COMMANDS = {
-    "convert": ["convert", str(LOG / "log.csv"), "{folder}/log.parquet"],
+    "convert": ["convert", str(LOG / "log.csv"), "{folder}/log.parquet", MAP],
     "convert cached": [
         "convert",
         str(LOG / "log.csv"),
         "{folder}/log.npz",
+        MAP,
         "--cache-dir={folder}/c",
     ],
     "report": ["report", "{folder}/advice"],
     "advise": [
         "advise",
         f"--log={LOG / 'log.csv'}",
+        MAP,
         f"--cost={LOG / 'cost.toml'}",
         "--out={folder}/advice",
         "--quiet",

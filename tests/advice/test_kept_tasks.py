@@ -100,7 +100,7 @@ def same(mine: Any, other: Any) -> None:
     [
         None,
         (1, 2.5, float("inf"), "text", True, None),
-        {"a": [1, (2,)], 3: {"b": ()}},
+        {"a": [1, (2,)], "b": {3: ()}},
         np.arange(6, dtype=np.int8).reshape(2, 3),
         np.float64(0.1),
         jnp.asarray([1.0, jnp.nan]),

@@ -210,7 +210,7 @@ def test_a_commit_that_cannot_be_finished_is_told(tmp_path: Path) -> None:
     (tmp_path / COMMITTED).mkdir()
     (tmp_path / COMMITTED / "a.json").write_bytes(b"new")
     refusal = pytest.raises(InputError, match="a write was interrupted and cannot be finished")
-    with fail_at(tmp_path, 0, raise_error(errno.EROFS)), refusal:
+    with fail_at(tmp_path, 1, raise_error(errno.EROFS)), refusal:
         settle(tmp_path)
     settle(tmp_path)
     assert (tmp_path / "a.json").read_bytes() == b"new"

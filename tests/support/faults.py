@@ -41,7 +41,7 @@ class Faults:
             with contextlib.suppress(OSError):
                 return str(Path(f"/proc/self/fd/{place}").readlink()).startswith(self.folder)
             return False
-        return os.path.realpath(os.fspath(place)).startswith(self.folder)
+        return str(os.path.realpath(os.fspath(place))).startswith(self.folder)
 
 
 class _Written:

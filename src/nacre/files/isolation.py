@@ -7,9 +7,11 @@ nothing that comes back can run code here.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import json
 import os
 import pickle
+import signal
 import subprocess
 import sys
 import threading
@@ -120,7 +122,9 @@ def close() -> None:
     global _PROCESS
     if _PROCESS is not None and _PROCESS[0] == os.getpid():
         process = _PROCESS[1]
-        process.kill()
+        # Its children too: it is the first of its session.
+        with contextlib.suppress(OSError):
+            os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         for stream in (process.stdin, process.stdout):
             if stream is not None:
