@@ -112,7 +112,8 @@ def _decode(part: Any, tensors: Tensors) -> Any:
     if not isinstance(part, dict):
         return part
     if "class" in part:
-        return _decode_fields(*part["class"], part["fields"], tensors)
+        module, name = part["class"]
+        return _decode_fields(module, name, part["fields"], tensors)
     (kind, value), *_ = part.items()
     if kind in ("tuple", "list"):
         items = [_decode(one, tensors) for one in value]

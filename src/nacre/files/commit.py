@@ -54,6 +54,10 @@ def open_whole(path: Path) -> Iterator[IO[bytes]]:
             yield file
             file.flush()
             os.fsync(file.fileno())
+            if os.name == "posix":
+                # Still locked: nobody takes it for abandoned.
+                part.replace(path)
+        if os.name != "posix":
             part.replace(path)
         sync_folder(path.parent)
     except BaseException:

@@ -34,6 +34,8 @@ def _make(root: Path) -> tuple[Path, int]:
     while True:
         folder = root / f"{PREFIX}{secrets.token_hex(8)}"
         folder.mkdir(mode=0o700)
+        if os.name != "posix":
+            return folder, os.open(os.devnull, os.O_RDONLY)
         handle = os.open(folder, os.O_RDONLY)
         try_lock(handle)
         # Somebody who cleans up may have taken it before it was locked.

@@ -34,7 +34,12 @@ from nacre.logs.storage.arrays import (
 )
 from nacre.logs.storage.stores import MEMORY, MappedStore, Store
 
-MODULES = {".parquet": ("pyarrow.parquet", "nacre.logs.formats.tables"), ".hdf5": ("h5py",)}
+MODULES = {
+    ".parquet": ("pyarrow.parquet", "nacre.logs.formats.tables"),
+    ".arrow": ("pyarrow", "nacre.logs.formats.tables"),
+    ".hdf5": ("h5py",),
+}
+"""What the other process imports once for all files of a format, by its first suffix."""
 
 
 @dataclass(frozen=True)
@@ -103,12 +108,12 @@ def make_content(reading: Reading, store: Store, problems: Problems) -> Content 
     if isinstance(store, MappedStore):
         folder = store.directory
         answer = _ask(reading, problems, "write_arrays", folder=folder)
-        return None if answer is None else _take(lambda: open_content(folder, answer), problems)
+        return _take(answer, lambda told: open_content(folder, told), problems)
     with open_memory() as (handle, name):
         answer = _ask(reading, problems, "fill_memory", memory=name)
-        if answer is None:
-            return None
-        return _take(lambda: build_content(take_arrays(handle, answer["arrays"]), answer), problems)
+        return _take(
+            answer, lambda told: build_content(take_arrays(handle, told["arrays"]), told), problems
+        )
 
 
 def make_here(reading: Reading, store: Store, problems: Problems) -> Content | None:
@@ -177,11 +182,17 @@ def _ask(
     return dict(answer)
 
 
-def _take(take: Callable[[], Content | None], problems: Problems) -> Content | None:
-    """The content, if what the other process left is one."""
+def _take(
+    answer: dict[str, Any] | None,
+    take: Callable[[dict[str, Any]], Content | None],
+    problems: Problems,
+) -> Content | None:
+    """The content, if there is an answer and what the other process left is one."""
+    if answer is None:
+        return None
     try:
-        content = take()
-    except (ValueError, TypeError, OSError):
+        content = take(answer)
+    except (ValueError, TypeError, OSError, KeyError):
         content = None
     if content is None:
         problems.add("could not be read", "write it anew or give another")
