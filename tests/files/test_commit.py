@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-from collections.abc import Callable
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,6 +21,7 @@ from nacre.files.commit import (
     settle,
     write_whole,
 )
+from nacre.files.isolation import run_isolated
 from nacre.files.locks import lock_folder
 from nacre.files.manifest import find_changes, read_manifest
 from tests.support.faults import ERRORS, die, fail_at, raise_error
@@ -42,15 +45,26 @@ def leftovers(folder: Path) -> list[str]:
     ]
 
 
-def in_child(function: Callable[[], None]) -> int:
-    """Run in a forked process; returns how it ended."""
-    child = os.fork()
-    if child == 0:
-        try:
-            function()
-        finally:
-            os._exit(0)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+def commit_until_killed(folder: Path, at: int) -> None:
+    """To be run in another process."""
+    os.fsync = lambda descriptor: None
+    with fail_at(folder, at, die):
+        commit_files(folder, NEW, kind=KIND)
+
+
+def write_until_killed(path: Path, at: int) -> None:
+    """Likewise."""
+    with fail_at(path.parent, at, die):
+        write_whole(path, b"new")
+
+
+def is_killed(function: str, **arguments: Any) -> bool:
+    """Run a function of this module in another process, which has no threads; was it killed?"""
+    try:
+        run_isolated(f"{__name__}:{function}", 0, **arguments)
+    except InputError:
+        return True
+    return False
 
 
 def prepare(folder: Path) -> Path:
@@ -60,8 +74,9 @@ def prepare(folder: Path) -> Path:
 
 
 def count_calls(folder: Path) -> int:
+    prepare(folder)
     with fail_at(folder, -1, die) as faults:
-        commit_files(prepare(folder), NEW, kind=KIND)
+        commit_files(folder, NEW, kind=KIND)
     return len(faults.names)
 
 
@@ -82,14 +97,9 @@ def test_a_kill_at_any_call_leaves_the_old_files_or_the_new_ones(tmp_path: Path)
     states = []
     for at in range(count_calls(tmp_path / "counted")):
         folder = prepare(tmp_path / str(at))
-
-        def work(folder: Path = folder, at: int = at) -> None:
-            with fail_at(folder, at, die):
-                commit_files(folder, NEW, kind=KIND)
-
-        ended = in_child(work)
+        killed = is_killed("commit_until_killed", folder=folder, at=at)
         states.append(check_state(folder))
-        assert ended == -9 or states[-1] == "new"
+        assert killed
         # The next start cleans up and goes on.
         commit_files(folder, NEW, kind=KIND)
         assert leftovers(folder) == []
@@ -136,12 +146,7 @@ def test_a_file_is_written_whole_or_stays_as_it_was(tmp_path: Path, number: int)
 
 def test_what_a_killed_process_left_of_a_file_is_removed(tmp_path: Path) -> None:
     path = tmp_path / "file"
-
-    def work() -> None:
-        with fail_at(tmp_path, 1, die):
-            write_whole(path, b"new")
-
-    assert in_child(work) == -9
+    assert is_killed("write_until_killed", path=path, at=1)
     assert len(list(tmp_path.iterdir())) == 1
     write_whole(path, b"new")
     assert [one.name for one in tmp_path.iterdir()] == ["file"]
@@ -180,19 +185,17 @@ def test_places_that_are_files_or_closed(tmp_path: Path) -> None:
 
 def test_two_processes_both_succeed(tmp_path: Path) -> None:
     folder = prepare(tmp_path / "advice")
-    children = []
-    for name in ("one", "two"):
-        child = os.fork()
-        if child == 0:
-            code = 1
-            try:
-                for number in range(5):
-                    commit_files(folder, {"a.json": f"{name} {number}".encode() * 99}, kind=KIND)
-                code = 0
-            finally:
-                os._exit(code)
-        children.append(child)
-    assert [os.waitstatus_to_exitcode(os.waitpid(one, 0)[1]) for one in children] == [0, 0]
+    code = (
+        "import sys, pathlib; from nacre.files.commit import commit_files\n"
+        "for number in range(5):\n"
+        "    content = f'{sys.argv[2]} {number}'.encode() * 99\n"
+        "    commit_files(pathlib.Path(sys.argv[1]), {'a.json': content}, kind='test')\n"
+    )
+    both = [
+        subprocess.Popen([sys.executable, "-c", code, str(folder), name])  # noqa: S603
+        for name in ("one", "two")
+    ]
+    assert [one.wait() for one in both] == [0, 0]
     manifest = read_manifest(folder)
     assert manifest is not None
     assert find_changes(folder, manifest) == []

@@ -86,11 +86,12 @@ def _encode(part: Any, tensors: Tensors) -> Any:
 def _encode_array(part: Any, tensors: Tensors) -> dict[str, Any]:
     kind = "numpy"
     if isinstance(part, jax.Array):
-        if part.weak_type:
-            raise NotEncodableError("a weakly typed array")
-        kind = "jax"
         if jnp.issubdtype(part.dtype, jax.dtypes.prng_key):
             kind, part = "key", jax.random.key_data(part)
+        elif part.weak_type:
+            raise NotEncodableError("a weakly typed array")
+        else:
+            kind = "jax"
     kind = "scalar" if isinstance(part, np.generic) else kind
     array = np.asarray(part, order="C")
     if array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:

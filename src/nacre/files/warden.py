@@ -26,6 +26,8 @@ PATIENCE = 60
 def serve() -> None:
     """Answer requests, one after the other."""
     given, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    # Arrow would import it in every child, where it is installed, and needs nothing of it here.
+    sys.modules["pandas"] = None  # type: ignore[assignment]
     # Whatever a library prints must not be taken for an answer.
     os.dup2(2, 1)
     while (request := read_message(given)) is not None:
