@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: demo test validate lint bench docs format clean
+.PHONY: demo test validate lint bench docs format audit clean
 
 demo: $(STAMP)
 	$(BIN)/nacre demo --out advice
@@ -35,6 +35,9 @@ docs: $(STAMP)
 format: $(STAMP)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+audit: $(STAMP)
+	$(BIN)/python scripts/audit.py
 
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv

@@ -33,6 +33,7 @@ ABOUT = {
     "simulators": "known worlds",
     "policies": "policies, formats",
     "logs": "logs, formats",
+    "files": "commits, digests",
     "parallel": "the task graph",
     "plugins": "registries",
 }

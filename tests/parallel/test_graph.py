@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from nacre.errors import InputError
-from nacre.parallel.graph import Task, check_graph, run_graph
+from nacre.parallel.graph import Task, check_graph, find_needed, run_graph
 
 
 def give(number: float, *, report: Callable[[Any], None]) -> float:
@@ -45,7 +45,7 @@ def test_results_do_not_depend_on_the_number_of_threads(threads: int) -> None:
         return lambda event: heard.append((name, event))
 
     with ThreadPoolExecutor(threads) as executor:
-        results = run_graph(GRAPH, executor, listen, done.append)
+        results = run_graph(GRAPH, executor, listen, lambda name, _: done.append(name))
     assert results == {"two": 2.0, "three": 3.0, "five": 5.0, "seven": 7.0}
     assert sorted(heard) == [("three", 3.0), ("two", 2.0)]
     assert done[-2:] == ["five", "seven"]
@@ -74,7 +74,9 @@ def test_what_needs_a_failed_task_never_begins() -> None:
     done: list[str] = []
     graph = [Task("bad", fail), Task("after", refuse, {"one": "bad"})]
     with ThreadPoolExecutor(2) as executor, pytest.raises(ValueError, match="broken"):
-        run_graph(graph, executor, lambda name: lambda event: None, done.append)
+        run_graph(
+            graph, executor, lambda name: lambda event: None, lambda name, _: done.append(name)
+        )
     assert done == []
 
 
@@ -116,3 +118,24 @@ def test_no_tasks_no_results() -> None:
 def test_a_graph_names_only_what_stands_before(graph: list[Task]) -> None:
     with pytest.raises(InputError, match="is not a task listed before it, or is listed twice"):
         check_graph(graph)
+
+
+def test_what_is_known_does_not_run_nor_what_only_that_would_need() -> None:
+    graph = [
+        Task("prepared", refuse, for_others=True),
+        Task("known", refuse, {"one": "prepared"}),
+        Task("also prepared", partial(give, 2.0), for_others=True),
+        Task("five", add, {"first": "known", "second": "also prepared"}),
+    ]
+    done: list[tuple[str, Any]] = []
+    assert [task.name for task in find_needed(graph, {"known": 3.0})] == ["also prepared", "five"]
+    with ThreadPoolExecutor(1) as executor:
+        results = run_graph(
+            graph,
+            executor,
+            lambda name: lambda event: None,
+            lambda name, result: done.append((name, result)),
+            {"known": 3.0},
+        )
+    assert results == {"known": 3.0, "also prepared": 2.0, "five": 5.0}
+    assert done == [("also prepared", 2.0), ("five", 5.0)]

@@ -16,15 +16,16 @@ from nacre.costs import TransportCost, groups
 from nacre.errors import InputError
 from nacre.learners.base import Candidate
 from nacre.policies import TabularPolicy, fingerprint, read_policy
-from nacre.report import saving
+from nacre.policies.formats import onnx_model
 from nacre.report.evidence import read_evidence
-from nacre.report.saving import gather_evidence, save_advice
+from nacre.report.saving import gather_evidence, rewrite_page, save_advice
 from nacre.simulators import random_world
 from tests.report.conftest import DOCUMENT
 
 FILES = {
     "decision.json",
     "evidence.npz",
+    "manifest.json",
     "report.html",
     "policy/new.safetensors",
     "policy/new.onnx",
@@ -97,7 +98,7 @@ def test_a_policy_that_cannot_be_written_is_noted_and_no_old_one_stays(
     def refuse(*given: object) -> bytes:
         raise InputError("such a policy has no graph")
 
-    monkeypatch.setattr(saving, "build_onnx", refuse)
+    monkeypatch.setattr(onnx_model, "build_onnx", refuse)
     save_advice(advice, tmp_path)
     assert _list_files(tmp_path) == FILES - {"policy/new.onnx"}
     document = json.loads((tmp_path / "decision.json").read_bytes())
@@ -108,3 +109,34 @@ def test_a_folder_that_is_a_file_is_told(tmp_path: Path, advice: Advice) -> None
     (tmp_path / "file").write_text("x", encoding="utf-8")
     with pytest.raises(InputError, match="cannot be written"):
         save_advice(advice, tmp_path / "file")
+
+
+def test_the_page_is_written_again_from_unchanged_files_only(
+    tmp_path: Path, advice: Advice
+) -> None:
+    folder = save_advice(advice, tmp_path / "advice")
+    page = (folder / "report.html").read_bytes()
+    (folder / "report.html").write_bytes(b"damaged")
+    assert rewrite_page(folder) == folder / "report.html"
+    assert (folder / "report.html").read_bytes() == page
+    rewrite_page(folder, tmp_path / "elsewhere.html")
+    assert (tmp_path / "elsewhere.html").read_bytes() == page
+    record = (folder / "decision.json").read_bytes()
+    (folder / "decision.json").write_bytes(record.replace(b"switch", b"keep  "))
+    with pytest.raises(InputError, match=r"decision\.json: its content was changed"):
+        rewrite_page(folder)
+    with pytest.raises(InputError, match=r"decision\.json: is not the file that manifest\.json"):
+        read_decision(folder)
+    (folder / "decision.json").write_bytes(record)
+    # A policy of another advice beside the record of this one.
+    (folder / "policy" / "new.safetensors").write_bytes(b"of another advice")
+    with pytest.raises(InputError, match=r"new\.safetensors: has 17 bytes"):
+        rewrite_page(folder)
+
+
+def test_a_second_advice_replaces_the_first_as_a_whole(tmp_path: Path, advice: Advice) -> None:
+    save_advice(advice, tmp_path)
+    (tmp_path / "notes.txt").write_text("mine", encoding="utf-8")
+    save_advice(advice, tmp_path)
+    assert _list_files(tmp_path) == FILES | {"notes.txt"}
+    rewrite_page(tmp_path)

@@ -66,7 +66,7 @@ def build_advice(setting: Setting, results: Mapping[str, Any], *, began: float) 
         interval_level=decision.level,
         look=config.look,
         looks=config.looks,
-        **describe_origin(setting, began),
+        **describe_origin(setting, finalists[decision.chosen].policy, began),
     )
     learned = [one for name, some in results.items() if name.startswith("learn ") for one in some]
     return Advice(record, finalists, setting.old_policy, decision.chosen, setting, tuple(learned))

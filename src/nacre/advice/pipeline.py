@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import time
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 from jaxtyping import ArrayLike
 
@@ -19,11 +22,12 @@ from nacre.advice.inputs import (
     PolicySource,
     read_inputs,
 )
+from nacre.advice.kept_tasks import KeptTasks
 from nacre.advice.meter import Meter
 from nacre.advice.plan import plan_tasks
 from nacre.advice.result import Advice
 from nacre.advice.setting import Setting
-from nacre.parallel.graph import run_graph
+from nacre.parallel.graph import find_needed, run_graph
 from nacre.parallel.local import open_threads
 from nacre.training.progress import NoProgress, Progress
 
@@ -41,6 +45,7 @@ def advise(
     uncertainty: float | None = None,
     seed: int = 0,
     progress: Progress | None = None,
+    resume: str | os.PathLike[str] | None = None,
 ) -> Advice:
     """Should we replace the old policy, by what, and how sure is that?
 
@@ -59,6 +64,9 @@ def advise(
             it is a clone of the log; known if it is cloned here.
         seed: Everything random follows from it.
         progress: Hears of the progress of every task.
+        resume: A folder in which finished tasks are kept. The same advice that is asked for again,
+            after an interruption, goes on from there and ends with the same bits. Old policies that
+            are Python functions cannot be compared with those of another time: nothing is kept.
     """
     began = time.perf_counter()
     # A file is read before the log: that may take long.
@@ -83,6 +91,18 @@ def advise(
     )
     graph = plan_tasks(setting, given.candidates)
     meter = Meter(progress or NoProgress(), {task.name: task.work for task in graph})
+    kept = KeptTasks.open(
+        None if resume is None else Path(resume), setting, given.candidates, began
+    )
+    known = kept.read(task.name for task in graph)
+    left = {task.name for task in find_needed(graph, known)}
+    for name in {task.name for task in graph} - left:
+        meter.finish(name)
+
+    def finish(name: str, result: Any) -> None:
+        kept.add(name, result)
+        meter.finish(name)
+
     with open_threads(meter.stop) as threads:
-        results = run_graph(graph, threads, meter.listen, meter.finish)
-    return build_advice(setting, results, began=began)
+        results = run_graph(graph, threads, meter.listen, finish, known)
+    return build_advice(setting, results, began=began - kept.seconds_before)

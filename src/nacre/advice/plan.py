@@ -24,7 +24,8 @@ def plan_tasks(setting: Setting, candidates: Sequence[Candidate] = ()) -> list[T
     graph.append(Task(meter["meter"], partial(tasks.prepare_overlap, setting), split, work=0.3))
     for estimator in config.estimators:
         run = partial(tasks.prepare_estimator, setting, estimator)
-        graph.append(Task(f"prepare {estimator.name}", run, split, work=2.0))
+        name = f"prepare {estimator.name}"
+        graph.append(Task(name, run, split, work=2.0, for_others=True))
     learned = {}
     for number, learner in enumerate(config.learners):
         run = partial(tasks.learn_candidates, setting, learner)

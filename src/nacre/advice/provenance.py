@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from typing import Any
 
 from nacre.advice.setting import Setting
 from nacre.costs.description import describe_cost
+from nacre.errors import InputError
 from nacre.policies.files import fingerprint
+from nacre.policies.policy import Policy
 from nacre.versions import find_versions
 
 
-def describe_origin(setting: Setting, began: float) -> dict[str, Any]:
+def describe_origin(setting: Setting, new_policy: Policy, began: float) -> dict[str, Any]:
     """Fields of the record; `began` is when the clock was started."""
     return {
         "log": setting.log.identify(),
         "policy": {"sha256": fingerprint(setting.old_policy), "uncertainty": setting.uncertainty},
+        "new_policy": _identify(new_policy),
         "cost_model": describe_cost(setting.cost),
         "config": setting.config.as_json(),
         "seed": setting.seed,
         "versions": find_versions(),
         "wall_seconds": time.perf_counter() - began,
     }
+
+
+def _identify(policy: Policy) -> dict[str, str]:
+    """The fingerprint by which the policy's file is known; none where it has no file form."""
+    with contextlib.suppress(InputError):
+        return {"sha256": fingerprint(policy)}
+    return {}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 import os
 import re
@@ -15,6 +14,9 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 
 from nacre.errors import InputError
 from nacre.estimators.base import Basis, Estimate
+from nacre.files.commit import settle as settle_folder
+from nacre.files.documents import parse_json
+from nacre.files.manifest import read_checked
 from nacre.inference.evidence import Evidence, Verdict
 from nacre.inference.intervals import find_hull
 from nacre.inference.price import Price
@@ -228,6 +230,7 @@ class DecisionRecord(Part):
     looks: int = 1
     log: dict[str, Any] = {}
     policy: dict[str, Any] = {}
+    new_policy: dict[str, Any] = {}
     cost_model: dict[str, Any] = {}
     config: dict[str, Any] = {}
     seed: int | None = None
@@ -257,9 +260,8 @@ def read_decision(folder: str | os.PathLike[str]) -> DecisionRecord:
     path = path if path.suffix == ".json" else path / FILE_NAME
     shown = show_path(path)
     try:
-        if path.stat().st_size > LARGEST_FILE:
-            raise InputError(f"{shown}: larger than {LARGEST_FILE:,} bytes; not a decision of ours")
-        document = json.loads(path.read_bytes())
+        settle_folder(path.parent)
+        document = parse_json(read_checked(path, LARGEST_FILE), largest=LARGEST_FILE)
     except OSError as error:
         raise InputError(
             f"{shown}: cannot be read ({error.strerror}); give the folder that "

@@ -84,9 +84,9 @@ class Advice:
         return self.record.as_json()
 
     def save(self, folder: str | Path) -> Path:
-        """Write `decision.json`, `evidence.npz`, `report.html` and `policy/`.
+        """Write `decision.json`, `evidence.npz`, `report.html`, `policy/` and `manifest.json`.
 
-        Each file is written whole or not at all.
+        All of them take their places or none does.
 
         Returns:
             The folder.

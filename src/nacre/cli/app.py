@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import warnings
 from collections.abc import Sequence
 from typing import Annotated, Any, NoReturn
@@ -23,6 +24,7 @@ from nacre.cli.commands import (
 )
 from nacre.cli.groups import GroupedCommands
 from nacre.errors import InputError
+from nacre.parallel.local import TASK_THREAD
 
 app = typer.Typer(
     name="nacre",
@@ -90,6 +92,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         _complain(*error.problems)
         return 2
     except (KeyboardInterrupt, typer.Abort):
+        _end_now()
         return 130
     except BrokenPipeError:
         # Whoever read our output has left; nothing may be written when Python shuts down.
@@ -101,9 +104,23 @@ def _run(arguments: Sequence[str] | None) -> int:
         if os.environ.get("NACRE_DEBUG") == "1":
             raise
         text = f"{type(error).__name__}: {error}".splitlines()[0]
-        _complain(f"failed: {text} (NACRE_DEBUG=1 shows where)")
+        _complain(
+            f"failed: {text} (a fault of nacre: please report it with the command and what "
+            "NACRE_DEBUG=1 shows)"
+        )
         return 1
     return code if isinstance(code, int) else 0
+
+
+def _end_now() -> None:
+    """After an interruption: do not wait for threads that are still at work.
+
+    What is on disk was put there whole, so nothing is lost by that.
+    """
+    if any(one.name.startswith(TASK_THREAD) for one in threading.enumerate()):
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(130)
 
 
 def _complain_of_usage(error: Any) -> int:

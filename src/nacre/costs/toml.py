@@ -14,6 +14,7 @@ from nacre.costs.description import describe_cost
 from nacre.costs.family import SwitchingCost
 from nacre.costs.wording import describe_problem
 from nacre.errors import InputError
+from nacre.files.commit import write_whole
 from nacre.logs.checks.problems import show_path
 from nacre.logs.documents import format_document, parse_document, read_document
 
@@ -57,7 +58,7 @@ def write_cost(cost: SwitchingCost, path: str | os.PathLike[str]) -> None:
     Raises:
         InputError: If a part of the cost is Python code, which a file cannot hold.
     """
-    Path(path).write_text(format_cost(cost), encoding="utf-8")
+    write_whole(Path(path), format_cost(cost).encode())
 
 
 def format_cost(cost: SwitchingCost) -> str:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import collections
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from nacre.errors import InputError
-from nacre.policies.writing import write_whole
+from nacre.files.commit import write_whole
 
 FORMAT = 1
 NAME = "manifest.json"
@@ -18,13 +18,19 @@ NAME = "manifest.json"
 
 def write_manifest(folder: Path) -> Path:
     """Describe all files of records in a table's folder; returns the manifest's path."""
-    files = {path.name: describe_file(path) for path in sorted(folder.glob("*.jsonl"))}
     path = folder / NAME
-    write_whole(path, (json.dumps({"format": FORMAT, "files": files}, indent=1) + "\n").encode())
+    write_whole(path, build_manifest(folder, {}))
     return path
 
 
-def describe_file(path: Path) -> dict[str, Any]:
+def build_manifest(folder: Path, written: Mapping[str, bytes]) -> bytes:
+    """The manifest of a table's folder once some files, by name, have been written to it."""
+    contents = {path.name: path.read_bytes() for path in folder.glob("*.jsonl")} | dict(written)
+    files = {name: describe_file(folder / name, contents[name]) for name in sorted(contents)}
+    return (json.dumps({"format": FORMAT, "files": files}, indent=1) + "\n").encode()
+
+
+def describe_file(path: Path, content: bytes) -> dict[str, Any]:
     """What a file of whole lines holds.
 
     Returns:
@@ -32,7 +38,6 @@ def describe_file(path: Path) -> dict[str, Any]:
         `fields` of the records; `configuration`, the names of all fields of the configuration
         behind them, inner ones after a dot; `commits` and `versions` that made them, with how many.
     """
-    content = path.read_bytes()
     records = [json.loads(line) for line in content.decode().splitlines()]
     rows: dict[str, list[int]] = {}
     for record in records:
@@ -88,7 +93,7 @@ def check_manifest(folder: Path) -> None:
     for name, described in manifest["files"].items():
         if name not in found:
             problems.append(f"{folder / name}: missing, but {NAME} has it")
-        elif describe_file(folder / name) != described:
+        elif describe_file(folder / name, (folder / name).read_bytes()) != described:
             problems.append(f"{folder / name}: not as {NAME} says; restore the file")
     if problems:
         raise InputError(problems)

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from nacre.errors import InputError
-from nacre.experiments.manifest import write_manifest
+from nacre.experiments.manifest import NAME, build_manifest
 from nacre.experiments.tables import Row
-from nacre.policies.writing import write_whole
+from nacre.files.commit import commit_files, settle, write_whole
 
 FORMAT = 1
 CACHE = ".cache"
@@ -91,6 +91,7 @@ def read_records(out: Path, table: str, config: str) -> dict[Key, Record]:
 def _read_file(path: Path) -> dict[Key, Record]:
     """The lines of a file of records, by row and seed."""
     found = {}
+    settle(path.parent)
     for number, line in enumerate(read_lines(path), start=1):
         place = f"{path}, line {number}"
         record = _check(line, place, "delete the line")
@@ -110,16 +111,17 @@ def _read_seed(path: Path) -> int:
 def add_record(place: Place, record: Record) -> None:
     """Put a record on its line and the manifest up to date.
 
-    The file is written anew beside the old one and takes its place when it is whole: whoever is
-    killed leaves the old one. Only one process at a time does so, the others wait, so that no line
+    Both are written anew and take their places by one commit: whoever is killed leaves the old
+    ones or the new ones. Only one process at a time does so, the others wait, so that no line
     is lost.
     """
     with hold_lock(place.out / CACHE / "records.lock"):
         records = _read_file(place.file)
         named = {"row": place.row, "seed": place.seed}
         records[place.key] = {"format": FORMAT, **record, **named}
-        write_lines(place.file, (records[key] for key in sorted(records)))
-        write_manifest(place.file.parent)
+        content = format_lines(records[key] for key in sorted(records))
+        folder, written = place.file.parent, {place.file.name: content}
+        commit_files(folder, written | {NAME: build_manifest(folder, written)})
 
 
 @contextlib.contextmanager
@@ -177,8 +179,12 @@ def read_lines(path: Path) -> list[Record]:
 
 def write_lines(path: Path, records: Iterable[Record]) -> None:
     """Write records as lines, all or none."""
-    text = "".join(json.dumps(record, allow_nan=False) + "\n" for record in records)
-    write_whole(path, text.encode())
+    write_whole(path, format_lines(records))
+
+
+def format_lines(records: Iterable[Record]) -> bytes:
+    """Records as the content of a file of lines."""
+    return "".join(json.dumps(record, allow_nan=False) + "\n" for record in records).encode()
 
 
 def append_line(path: Path, record: Record) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from nacre.errors import InputError
+from nacre.files.documents import BoundsError, check_toml
 from nacre.logs.checks.problems import show, show_path
 
 LARGEST_FILE = 1_000_000
@@ -31,7 +32,10 @@ def read_document(path: Path, what: str) -> dict[str, Any]:
 def parse_document(text: str, source: str) -> dict[str, Any]:
     """The document that a text holds; `source` is what to call it in messages."""
     try:
+        check_toml(text)
         return tomllib.loads(text)
+    except BoundsError as error:
+        raise InputError(f"{source}: {error}; shorten it") from None
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{source}: {_word_syntax(str(error))}") from None
     except (ValueError, RecursionError):

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import os
-import secrets
 import shutil
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from gymnasium.spaces import Space
 
-from nacre.logs.checks.assembly import Content, assemble
+from nacre.files.commit import open_whole
+from nacre.logs.checks.assembly import Content
 from nacre.logs.checks.problems import Problem, Problems, show_path
 from nacre.logs.episodes import Log
 from nacre.logs.formats.base import LogFormat
 from nacre.logs.formats.registry import find_dataset, find_reader, find_writer
+from nacre.logs.reading import Reading, estimate_bytes, make_content
 from nacre.logs.schema.mapping import ColumnMap, Columns, read_columns
-from nacre.logs.schema.sources import draft_log
 from nacre.logs.schema.spaces import JSON, SpaceError, given_spaces, space_to_json
 from nacre.logs.storage.cache import DIRECTORY, Entry, read_through
 from nacre.logs.storage.stores import MEMORY, Store
@@ -101,20 +100,14 @@ def write_log(log: Log, path: str | os.PathLike[str]) -> None:
         problems.add("is a directory", "give the name of a file")
     if form is None or problems:
         raise problems.as_error()
-    partial = target.with_name(f".{target.name}.{secrets.token_hex(8)}.partial")
     try:
-        with partial.open("xb") as stream:
+        with open_whole(target) as stream:
             form.write(log, stream, target)
-            stream.flush()
-            os.fsync(stream.fileno())
-        partial.replace(target)
     except OSError as error:
         problems.add(
             f"cannot be written ({error.strerror or error})", "give a place that can be written to"
         )
         raise problems.as_error() from error
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def _ask(
@@ -134,19 +127,17 @@ def _read(path: str | os.PathLike[str], request: _Request) -> tuple[Content | No
     if place is None:
         return None, problems
     file, form = place
+    reading = Reading(file, form, request.columns, request.spaces)
 
     def make(store: Store) -> Content | None:
-        source = form.open(file, problems, request.columns, store)
-        if source is None:
-            return None
-        with closing(source):
-            draft = draft_log(source, request.spaces, problems, request.columns)
-        content = None if draft is None else assemble(draft, problems)
-        return None if problems else content
+        return make_content(reading, store, problems)
 
-    n_bytes = _estimate(form, file)
     limit = find_memory_limit() if request.memory_limit is None else request.memory_limit
-    if request.cache_dir is None and n_bytes <= limit:
+    in_memory = request.cache_dir is None
+    if in_memory and reading.is_isolated and reading.most_bytes <= limit:
+        return make(MEMORY), problems
+    n_bytes = estimate_bytes(reading)
+    if in_memory and n_bytes <= limit:
         return make(MEMORY), problems
     entry = _find_entry(file, request)
     if not _check_room(entry, n_bytes, problems):
@@ -159,15 +150,6 @@ def _read(path: str | os.PathLike[str], request: _Request) -> tuple[Content | No
             "give another place for them as cache_dir",
         )
         return None, problems
-
-
-def _estimate(form: LogFormat, file: Path) -> int:
-    """Return about how many bytes the arrays would take; 0 if that cannot be said."""
-    try:
-        return int(form.estimate_bytes(file))
-    except Exception:
-        # Whatever is wrong with the file will be found and named when it is opened.
-        return 0
 
 
 def find_memory_limit() -> float:

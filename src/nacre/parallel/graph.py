@@ -23,12 +23,14 @@ class Task:
             other arguments (a `functools.partial`) can be pickled; it never waits for a task.
         inputs: Names of tasks by the keyword that takes their result.
         work: How much work it is, in any unit that all tasks share.
+        for_others: Whether its result matters to other tasks only.
     """
 
     name: str
     function: Callable[..., Any]
     inputs: Mapping[str, str] = field(default_factory=dict)
     work: float = 1.0
+    for_others: bool = False
 
 
 def check_graph(tasks: Sequence[Task]) -> None:
@@ -48,7 +50,8 @@ def run_graph(
     tasks: Sequence[Task],
     executor: Executor,
     report: Callable[[str], Report],
-    on_done: Callable[[str], None] = lambda name: None,
+    on_done: Callable[[str, Any], None] = lambda name, result: None,
+    known: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The results of all tasks, by name. A task begins as soon as all that it needs is there.
 
@@ -56,11 +59,12 @@ def run_graph(
         tasks: Each after those that it needs.
         executor: Where they run.
         report: Makes, for the task of a name, what hears of its progress.
-        on_done: Hears the name of every task that has ended.
+        on_done: Hears the name and the result of every task that has ended.
+        known: Results of tasks that need not run. What only they would need does not run either.
     """
     check_graph(tasks)
-    results: dict[str, Any] = {}
-    waiting = list(tasks)
+    results = dict(known or {})
+    waiting = find_needed(tasks, results)
     running: dict[Future[Any], str] = {}
     while waiting or running:
         ready = [task for task in waiting if all(name in results for name in task.inputs.values())]
@@ -73,5 +77,16 @@ def run_graph(
         for future in done:
             name = running.pop(future)
             results[name] = future.result()
-            on_done(name)
+            on_done(name, results[name])
     return results
+
+
+def find_needed(tasks: Sequence[Task], known: Mapping[str, Any]) -> list[Task]:
+    """The tasks that have to run once the results of some are known."""
+    needed: list[Task] = []
+    wanted: set[str] = set()
+    for task in reversed(tasks):
+        if task.name not in known and (not task.for_others or task.name in wanted):
+            needed.insert(0, task)
+            wanted.update(task.inputs.values())
+    return needed

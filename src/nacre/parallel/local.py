@@ -15,6 +15,9 @@ from concurrent.futures import (
 )
 from typing import Any, TypeVar
 
+TASK_THREAD = "nacre-task"
+"""How the names of threads begin that are at work on a task."""
+
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
@@ -92,14 +95,21 @@ def open_threads(
 
     Args:
         on_failure: Called when the block is left by an exception. Tasks that have not begun are
-            forgotten then; those that have are waited for, so this should let them end soon.
+            forgotten then; those that have are waited for, so this should let them end soon. Only
+            an interruption by the user does not wait.
         threads: How many; one for each processor if not given.
     """
-    pool = ThreadPoolExecutor(threads or count_processors())
+    pool = ThreadPoolExecutor(threads or count_processors(), TASK_THREAD)
     try:
         yield pool
+    except KeyboardInterrupt:
+        on_failure()
+        # Whoever interrupts does not want to wait: tasks end by themselves, and nobody hears them.
+        pool.shutdown(wait=False, cancel_futures=True)
+        raise
     except BaseException:
         on_failure()
-        raise
-    finally:
         pool.shutdown(wait=True, cancel_futures=True)
+        raise
+    else:
+        pool.shutdown(wait=True)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from nacre.errors import InputError
+from nacre.files.commit import commit_files, write_whole
 from nacre.policies.card import Card, format_card
 from nacre.policies.formats.registry import POLICY_FORMATS, find_writable
 from nacre.policies.policy import Policy
@@ -76,24 +76,38 @@ def deliver_policy(
         provenance: Where the policy comes from.
         formats: Names in `nacre.policies.formats.registry.POLICY_FORMATS` → what the file is.
     """
+    contents, delivery = prepare_delivery(policy, stem, provenance, formats)
+    names = {f"{stem}{POLICY_FORMATS.find(name).suffixes[0]}" for name in formats}
+    commit_files(Path(folder), contents)
+    for name in names - set(contents):
+        with contextlib.suppress(OSError):
+            (Path(folder) / name).unlink(missing_ok=True)
+    return delivery
+
+
+def prepare_delivery(
+    policy: Policy,
+    stem: str,
+    provenance: Mapping[str, Any],
+    formats: Mapping[str, str] = DELIVERED,
+) -> tuple[dict[str, bytes], Delivery]:
+    """The contents of the files of `deliver_policy` by name, and what to say of them."""
+    contents: dict[str, bytes] = {}
     files: dict[str, str] = {}
     missing: list[str] = []
     for form_name, text in formats.items():
         form = POLICY_FORMATS.find(form_name)
-        path = Path(folder) / f"{stem}{form.suffixes[0]}"
+        name = f"{stem}{form.suffixes[0]}"
         try:
-            blob = form.dump(policy, provenance)
+            contents[name] = form.dump(policy, provenance)
         except InputError as error:
-            missing.append(f"no {path.name}: {error.problems[0]}")
-            with contextlib.suppress(OSError):
-                path.unlink(missing_ok=True)
-            continue
-        write_whole(path, blob)
-        files[path.name] = text
+            missing.append(f"no {name}: {error.problems[0]}")
+        else:
+            files[name] = text
     if (acting := f"{stem}.safetensors") in files:
-        write_predictor(Path(folder) / "predict.py")
+        contents["predict.py"] = read_predictor()
         files["predict.py"] = f"acts with {acting}, without JAX"
-    return Delivery(files, tuple(missing))
+    return contents, Delivery(files, tuple(missing))
 
 
 def write_card(path: str | os.PathLike[str], card: Card) -> None:
@@ -103,24 +117,9 @@ def write_card(path: str | os.PathLike[str], card: Card) -> None:
 
 def write_predictor(path: str | os.PathLike[str]) -> None:
     """Write a Python file whose `Predictor` acts with policy files; it needs NumPy, not JAX."""
-    source = Path(__file__).parent / "formats" / "numpy_predictor.py"
-    write_whole(Path(path), source.read_bytes())
+    write_whole(Path(path), read_predictor())
 
 
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file under another name first, so that it is there whole or not at all."""
-    part = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with part.open("xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    except OSError as error:
-        raise InputError(
-            f"{path}: cannot be written ({error.strerror or error}); choose another place"
-        ) from None
-    finally:
-        with contextlib.suppress(OSError):
-            part.unlink(missing_ok=True)
+def read_predictor() -> bytes:
+    """The content of that file."""
+    return (Path(__file__).parent / "formats" / "numpy_predictor.py").read_bytes()

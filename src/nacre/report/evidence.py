@@ -13,11 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nacre.errors import InputError
+from nacre.files.commit import write_whole
+from nacre.files.manifest import read_checked
 from nacre.logs.checks.problems import show_path
-from nacre.policies.writing import write_whole
 
 FILE_NAME = "evidence.npz"
 LARGEST_ARRAY = 10_000_000
+LARGEST_FILE = 100_000_000
 
 Numbers = NDArray[np.float64]
 
@@ -96,12 +98,17 @@ ARRAYS = tuple(name for name in Evidence.__dataclass_fields__ if name not in TEX
 def write_evidence(evidence: Evidence, path: str | os.PathLike[str]) -> Path:
     """Write the arrays into an npz file, whole or not at all."""
     path = Path(path)
+    write_whole(path, dump_evidence(evidence))
+    return path
+
+
+def dump_evidence(evidence: Evidence) -> bytes:
+    """The content of the npz file."""
     arrays: dict[str, Any] = {name: getattr(evidence, name) for name in ARRAYS}
     arrays |= {name: np.asarray(getattr(evidence, name), np.str_) for name in TEXTS}
     content = io.BytesIO()
     np.savez_compressed(content, **{name: array for name, array in arrays.items() if array.size})
-    write_whole(path, content.getvalue())
-    return path
+    return content.getvalue()
 
 
 def read_evidence(folder: str | os.PathLike[str]) -> Evidence:
@@ -115,8 +122,9 @@ def read_evidence(folder: str | os.PathLike[str]) -> Evidence:
         return Evidence()
     shown = show_path(path)
     try:
-        _check_sizes(path, shown)
-        with np.load(path, allow_pickle=False) as arrays:
+        content = io.BytesIO(read_checked(path, LARGEST_FILE))
+        _check_sizes(content, shown)
+        with np.load(content, allow_pickle=False) as arrays:
             names = [name for name in Evidence.__dataclass_fields__ if name in arrays]
             found: dict[str, Any] = {name: arrays[name] for name in names}
     except (OSError, ValueError, zipfile.BadZipFile, EOFError) as error:
@@ -133,9 +141,9 @@ def read_evidence(folder: str | os.PathLike[str]) -> Evidence:
         raise InputError(f"{shown}: {error!s:.200}; remove or replace it") from None
 
 
-def _check_sizes(path: Path, shown: str) -> None:
+def _check_sizes(content: io.BytesIO, shown: str) -> None:
     """Small files can hold arrays that fill the memory."""
-    with zipfile.ZipFile(path) as archive:
+    with zipfile.ZipFile(content) as archive:
         sizes = {one.filename: one.file_size for one in archive.infolist()}
     large = [name for name, size in sizes.items() if size > LARGEST_ARRAY]
     if large:

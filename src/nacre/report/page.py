@@ -14,8 +14,7 @@ from markupsafe import Markup, escape
 
 from nacre.advice.record import DecisionRecord, check_decision
 from nacre.errors import InputError
-from nacre.logs.checks.problems import show_path
-from nacre.policies.writing import write_whole
+from nacre.files.commit import write_whole
 from nacre.report.evidence import Evidence
 from nacre.report.sections import LAST, SECTIONS
 from nacre.report.sections.base import Context, build_context
@@ -44,14 +43,25 @@ def write_report(
         InputError: If the document is no decision, or the file cannot be written.
     """
     path = Path(path)
+    write_whole(path, dump_report(document, evidence))
+    return path
+
+
+def dump_report(
+    document: DecisionRecord | Mapping[str, Any], evidence: Evidence | None = None
+) -> bytes:
+    """The content of the page's file.
+
+    Raises:
+        InputError: If the document is no decision, or the page would be too large.
+    """
     content = format_report(document, evidence).encode()
     if len(content) > LARGEST_PAGE:
         raise InputError(
-            f"{show_path(path)}: the page would have {len(content):,} bytes, more than "
-            f"{LARGEST_PAGE:,}; compare fewer candidates at once"
+            f"the page would have {len(content):,} bytes, more than {LARGEST_PAGE:,}; compare "
+            "fewer candidates at once"
         )
-    write_whole(path, content)
-    return path
+    return content
 
 
 def format_report(

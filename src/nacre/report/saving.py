@@ -2,57 +2,81 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from nacre.advice.record import FILE_NAME as RECORD_FILE
-from nacre.advice.record import DecisionRecord
+from nacre.advice.record import DecisionRecord, read_decision
 from nacre.advice.result import Advice
 from nacre.errors import InputError
+from nacre.files.commit import commit_files, settle, write_whole
+from nacre.files.locks import lock_folder
+from nacre.files.manifest import find_changes, read_manifest
 from nacre.learners.base import Candidate
-from nacre.policies.card import Card
-from nacre.policies.formats.onnx_graph import build_onnx
-from nacre.policies.formats.safetensors import describe_policy, dump_safetensors
-from nacre.policies.policy import Policy
-from nacre.policies.writing import write_card, write_predictor, write_whole
+from nacre.policies.card import Card, format_card
+from nacre.policies.writing import prepare_delivery
 from nacre.report.change import examine_change
 from nacre.report.evidence import FILE_NAME as EVIDENCE_FILE
-from nacre.report.evidence import Evidence, Numbers, write_evidence
-from nacre.report.page import write_report
+from nacre.report.evidence import Evidence, Numbers, dump_evidence, read_evidence
+from nacre.report.page import dump_report
 
 PAGE_FILE = "report.html"
-POLICY_FILE = "new.safetensors"
-POLICY_FILES = {
-    POLICY_FILE: "the policy; read it with nacre.read_policy",
-    "new.onnx": "the same for ONNX runtimes",
-}
+KIND = "advice"
+POLICY_FILES = ("policy/new.safetensors", "policy/new.onnx", "policy/predict.py")
 
 
 def save_advice(advice: Advice, folder: Path) -> Path:
-    """Write `decision.json`, `evidence.npz`, `report.html` and `policy/`.
+    """Write `decision.json`, `evidence.npz`, `report.html`, `policy/` and `manifest.json`.
 
-    Each file is written whole or not at all. Where the new policy cannot be written in a format,
-    the record has a note of it.
+    All files take their places at once or none does. Where the new policy cannot be written in a
+    format, the record has a note of it.
 
     Returns:
         The folder.
     """
     evidence = gather_evidence(advice)
-    files, missing = _write_policy(advice, folder / "policy")
+    provenance = {"advice": advice.describe_policy()}
+    policy, delivery = prepare_delivery(advice.new_policy, "new", provenance)
     record = advice.record
-    if missing:
-        record = record.model_copy(update={"notes": (*record.notes, *missing)})
-    write_card(folder / "policy" / "README.md", _describe(advice, record, files))
+    if delivery.missing:
+        record = record.model_copy(update={"notes": (*record.notes, *delivery.missing)})
     text = json.dumps(record.as_json(), indent=2, allow_nan=False) + "\n"
-    write_whole(folder / RECORD_FILE, text.encode())
-    write_evidence(evidence, folder / EVIDENCE_FILE)
-    write_report(record, folder / PAGE_FILE, evidence)
+    files = {
+        RECORD_FILE: text.encode(),
+        EVIDENCE_FILE: dump_evidence(evidence),
+        PAGE_FILE: dump_report(record, evidence),
+        "policy/README.md": format_card(_describe(advice, record, delivery.files)).encode(),
+        **{f"policy/{name}": content for name, content in policy.items()},
+    }
+    commit_files(folder, files, kind=KIND, absent=POLICY_FILES)
     return folder
+
+
+def rewrite_page(folder: Path, out: Path | None = None) -> Path:
+    """Write the page of a saved advice again, in its folder if no other place is given.
+
+    Raises:
+        InputError: If a file is not the one that was saved, or the page cannot be written.
+    """
+    page = out or folder / PAGE_FILE
+    settle(folder)
+    with lock_folder(folder):
+        manifest = read_manifest(folder)
+        problems = [] if manifest is None else find_changes(folder, manifest)
+        # A page that is missing or damaged is what is written anew here.
+        problems = [one for one in problems if not one.startswith(f"{folder / PAGE_FILE}: ")]
+        if problems:
+            raise InputError(problems)
+        content = dump_report(read_decision(folder), read_evidence(folder))
+        if manifest is None or page.resolve() != (folder / PAGE_FILE).resolve():
+            write_whole(page, content)
+            return page
+        kept = {name: (folder / name).read_bytes() for name in manifest.files if name != PAGE_FILE}
+        commit_files(folder, {**kept, PAGE_FILE: content}, kind=KIND, absent=manifest.absent)
+    return page
 
 
 def gather_evidence(advice: Advice) -> Evidence:
@@ -77,35 +101,6 @@ def _stack_curves(learned: Sequence[Candidate]) -> Numbers:
     for row, candidate in zip(curves, learned, strict=True):
         row[: len(candidate.curve)] = candidate.curve
     return curves
-
-
-def _write_policy(advice: Advice, folder: Path) -> tuple[dict[str, str], list[str]]:
-    """What was written, by name, and why something else was not."""
-    provenance = {"advice": advice.describe_policy()}
-    files: dict[str, str] = {}
-    missing = []
-    for name, meaning in POLICY_FILES.items():
-        try:
-            content = _dump(advice.new_policy, name, provenance)
-        except InputError as error:
-            missing.append(f"no {name}: {error.problems[0]}")
-            # One of another policy, from an earlier advice, must not be taken for this one's.
-            with contextlib.suppress(OSError):
-                (folder / name).unlink(missing_ok=True)
-            continue
-        write_whole(folder / name, content)
-        files[name] = meaning
-    if POLICY_FILE in files:
-        write_predictor(folder / "predict.py")
-        files["predict.py"] = f"acts with {POLICY_FILE}, without JAX"
-    return files, missing
-
-
-def _dump(policy: Policy, name: str, provenance: Mapping[str, Any]) -> bytes:
-    content = dump_safetensors(policy, provenance)
-    if name == POLICY_FILE:
-        return content
-    return build_onnx(policy, describe_policy(policy, provenance))
 
 
 def _describe(advice: Advice, record: DecisionRecord, files: Mapping[str, str]) -> Card:

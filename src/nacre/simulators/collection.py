@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import secrets
 import shutil
 import zipfile
 from collections.abc import Callable
@@ -19,6 +18,7 @@ from typing import Any, Literal
 import numpy as np
 
 from nacre.errors import InputError
+from nacre.files.commit import open_whole, refuse, write_whole
 from nacre.logs import Log
 from nacre.parallel.local import map_tasks
 from nacre.policies.files import fingerprint
@@ -170,11 +170,8 @@ def _open_folder(folder: Path, identity: dict[str, Any]) -> None:
             raise InputError(
                 f"{folder}: holds parts of another collection; delete it or choose another place"
             )
-        folder.mkdir(parents=True, exist_ok=True)
         # Whole or not at all: a run can be killed right here and must still go on.
-        partial = manifest.with_name(f".{manifest.name}.partial")
-        partial.write_text(text)
-        partial.replace(manifest)
+        write_whole(manifest, text.encode())
     except OSError as error:
         raise InputError(f"{folder}: cannot be used ({error.strerror}); choose another") from None
 
@@ -185,10 +182,11 @@ def _part_file(folder: Path, part: Part) -> Path:
 
 
 def _write_part(path: Path, columns: Columns) -> None:
-    partial = path.with_name(f".{path.name}.{secrets.token_hex(6)}.partial")
-    with partial.open("wb") as stream:
-        np.savez(stream, **columns)  # type: ignore[arg-type]
-    partial.replace(path)
+    try:
+        with open_whole(path) as stream:
+            np.savez(stream, **columns)  # type: ignore[arg-type]
+    except OSError as error:
+        raise refuse(path, error) from None
 
 
 def _read_part(folder: Path, part: Part) -> Columns:

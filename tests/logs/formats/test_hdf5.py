@@ -74,6 +74,7 @@ def test_compression_and_blocks_change_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plain = read_log(write(tmp_path / "plain.h5"))
+    monkeypatch.setenv("NACRE_ISOLATION", "off")
     monkeypatch.setattr(stores_module, "BLOCK_BYTES", 24)
     for options in ({"compression": "gzip", "shuffle": True}, {"compression": "lzf"}):
         with h5py.File(tmp_path / "packed.h5", "w") as file:
@@ -173,6 +174,7 @@ def test_a_billion_rows_are_only_a_claim(tmp_path: Path, options: dict[str, Any]
 
 
 def test_chunks_have_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NACRE_ISOLATION", "off")
     monkeypatch.setattr(hdf5_module, "LARGEST_CHUNK", 16)
     path = write(tmp_path / "log.h5", rewards=None)
     with h5py.File(path, "a") as file:

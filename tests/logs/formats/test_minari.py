@@ -217,5 +217,6 @@ def test_paths_that_the_system_refuses() -> None:
 def test_small_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     write()
     whole = read_log("minari:north/pump-v0")
+    monkeypatch.setenv("NACRE_ISOLATION", "off")
     monkeypatch.setattr(stores_module, "BLOCK_BYTES", 8)
     assert_same(read_log("minari:north/pump-v0"), whole)

@@ -43,6 +43,7 @@ def test_many_batches_and_row_groups(tmp_path: Path, monkeypatch: pytest.MonkeyP
     log = Log.from_arrays(
         np.arange(2.0 * n).reshape(n, 2), np.arange(n) % 7, np.arange(n), np.ones(n, bool)
     )
+    monkeypatch.setenv("NACRE_ISOLATION", "off")
     monkeypatch.setattr(parquet_file, "_GROUP_ROWS", 300)
     monkeypatch.setattr(parquet_file, "_BATCH_ROWS", 128)
     write_log(log, path)
@@ -53,6 +54,7 @@ def test_many_batches_and_row_groups(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_ragged_rows_are_found_across_batches(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("NACRE_ISOLATION", "off")
     monkeypatch.setattr(parquet_file, "_BATCH_ROWS", 1)
     vectors = [[0.0, 1.0], [1.0, 1.0], [1.0], [1.0, 1.0]]
     problems = validate_log(write_parquet(tmp_path / "log.parquet", observation=vectors))

@@ -16,9 +16,13 @@ from gymnasium.spaces import Box, Discrete
 from hypothesis import HealthCheck, given, settings
 
 from nacre.errors import InputError
-from nacre.logs import Log, files, read_log, validate_log, write_log
+from nacre.files.locks import try_lock
+from nacre.files.manifest import digest_json
+from nacre.files.scratch import PREFIX
+from nacre.logs import Log, files, read_log, reading, validate_log, write_log
 from nacre.logs.formats import csv_rows
 from nacre.logs.storage import cache, stores
+from nacre.logs.storage.cache import verify_entry
 from nacre.logs.storage.stores import find_map
 from tests.support.logs import (
     SUFFIXES,
@@ -199,20 +203,20 @@ def test_another_content_or_question_is_another_log(tmp_path: Path) -> None:
 
 
 def damage_manifest(directory: Path, **changes: Any) -> None:
-    path = directory / "manifest.json"
+    path = directory / "entry.json"
     manifest = json.loads(path.read_text()) | changes
     manifest.pop("check")
-    manifest["check"] = cache._hash_json(manifest)
+    manifest["check"] = digest_json(manifest)
     path.write_text(json.dumps(manifest))
 
 
 @pytest.mark.parametrize(
     "damage",
     [
-        lambda d: (d / "manifest.json").write_text("{"),
-        lambda d: (d / "manifest.json").write_text("[]"),
-        lambda d: (d / "manifest.json").write_text(
-            (d / "manifest.json").read_text().replace("box", "bax")
+        lambda d: (d / "entry.json").write_text("{"),
+        lambda d: (d / "entry.json").write_text("[]"),
+        lambda d: (d / "entry.json").write_text(
+            (d / "entry.json").read_text().replace("box", "bax")
         ),
         lambda d: (d / "rewards.npy").unlink(),
         lambda d: (d / "rewards.npy").write_bytes(b"\x93NUMPY"),
@@ -242,10 +246,11 @@ def test_nothing_stays_behind_after_an_interruption(
     path = write_parquet(tmp_path / "log.parquet")
 
     def stop(*arguments: Any) -> None:
-        assert len(entries(tmp_path / "cache")) == 2
+        assert len(entries(tmp_path / "cache")) == 1
         raise error
 
-    monkeypatch.setattr(files, "assemble", stop)
+    monkeypatch.setenv("NACRE_ISOLATION", "off")
+    monkeypatch.setattr(reading, "assemble", stop)
     with pytest.raises(error):
         read_log(path, cache_dir=tmp_path / "cache")
     assert entries(tmp_path / "cache") == []
@@ -254,21 +259,23 @@ def test_nothing_stays_behind_after_an_interruption(
 def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
     path, root = write_parquet(tmp_path / "log.parquet"), tmp_path / "cache"
     code = (
-        "import os, nacre.logs.files as files\n"
-        "files.assemble = lambda *arguments: os._exit(9)\n"
-        f"files.read_log({str(path)!r}, cache_dir={str(root)!r})"
+        "import os, nacre.logs.reading as reading, nacre.logs as logs\n"
+        "os.environ['NACRE_ISOLATION'] = 'off'\n"
+        "reading.assemble = lambda *arguments: os._exit(9)\n"
+        f"logs.read_log({str(path)!r}, cache_dir={str(root)!r})"
     )
     result = subprocess.run([sys.executable, "-c", code], check=False)  # noqa: S603
     assert result.returncode == 9
-    assert len(entries(root)) == 2
-    held = root / ".partial-held"
+    assert len(entries(root)) == 1
+    held = root / f"{PREFIX}held"
     held.mkdir()
-    with held.with_suffix(".lock").open("wb") as lock:
-        assert cache.try_lock(lock)
-        log = read_log(path, cache_dir=root)
+    handle = os.open(held, os.O_RDONLY)
+    assert try_lock(handle)
+    log = read_log(path, cache_dir=root)
+    os.close(handle)
     names = [entry.name for entry in entries(root)]
-    assert names[:2] == [".partial-held", ".partial-held.lock"]
-    assert len(names) == 3
+    assert names[0] == held.name
+    assert len(names) == 2
     assert_same(log, read_log(path))
 
 
@@ -293,6 +300,7 @@ def test_a_disk_that_fills_up_is_an_error_and_not_the_end(
     def fail(descriptor: int, start: int, size: int) -> None:
         raise OSError(28, "No space left on device")
 
+    monkeypatch.setenv("NACRE_ISOLATION", "off")
     monkeypatch.setattr(os, "posix_fallocate", fail)
     assert "No space left on device" in texts_of(path, cache_dir=tmp_path / "cache")[0]
     assert entries(tmp_path / "cache") == []
@@ -303,6 +311,7 @@ def test_a_billion_rows_in_a_small_file_are_refused(
 ) -> None:
     from nacre.logs.formats import parquet as parquet_file
 
+    monkeypatch.setenv("NACRE_ISOLATION", "off")
     monkeypatch.setattr(parquet_file, "_MANY_ROWS", 10**4)
     n = 10**6
     table = pa.table({name: pa.array(np.zeros(n, np.int8)) for name in ("episode", "reward")})
@@ -342,9 +351,29 @@ def test_limits_without_knowing_the_machine(monkeypatch: pytest.MonkeyPatch) -> 
     assert files.find_memory_limit() == float("inf")
 
 
-def test_where_files_cannot_be_locked_nothing_is_taken_for_abandoned(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(os, "name", "nt")
-    with (tmp_path / "lock").open("wb") as lock:
-        assert not cache.try_lock(lock)
+@pytest.mark.parametrize("name", ["rewards", "observations", "offsets"])
+def test_a_single_bit_is_noticed_and_the_entry_made_anew(tmp_path: Path, name: str) -> None:
+    path, root = write_parquet(tmp_path / "log.parquet"), tmp_path / "cache"
+    read_log(path, cache_dir=root)
+    (directory,) = entries(root)
+    verify_entry(directory)
+    content = bytearray((directory / f"{name}.npy").read_bytes())
+    content[-1] ^= 4
+    (directory / f"{name}.npy").write_bytes(content)
+    with pytest.raises(InputError, match=rf"{name}\.npy: is damaged"):
+        verify_entry(directory)
+    assert_same(read_log(path, cache_dir=root), read_log(path))
+    verify_entry(directory)
+
+
+def test_a_source_edited_with_its_size_and_date_is_another_log(tmp_path: Path) -> None:
+    path, root = tmp_path / "log.csv", tmp_path / "cache"
+    text = "episode,step,observation,action,reward,terminated\n0,0,1,0,1,0\n0,1,2,1,1,1\n"
+    path.write_text(text)
+    stat = path.stat()
+    first = read_log(path, cache_dir=root)
+    path.write_text(text.replace("0,1,2,1,1,1", "0,1,2,1,7,1"))
+    os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    assert path.stat().st_mtime_ns == stat.st_mtime_ns
+    assert read_log(path, cache_dir=root).rewards[-1] == 7
+    assert first.rewards[-1] == 1

@@ -81,6 +81,6 @@ def test_the_file_says_its_opset_and_where_it_comes_from(tmp_path: Path) -> None
     write_policy(make_policy("categorical"), tmp_path / "p.onnx", {"seed": 3})
     model = onnx.load(tmp_path / "p.onnx")
     assert [(o.domain, o.version) for o in model.opset_import] == [("", 13)]
-    (entry,) = model.metadata_props
+    entry, _ = model.metadata_props
     assert json.loads(entry.value)["provenance"] == {"seed": 3}
     assert json.loads(entry.value)["head"] == "categorical"

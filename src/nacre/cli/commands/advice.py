@@ -1,7 +1,9 @@
-"""Commands that advise: advise, demo, report."""
+"""Commands that advise: advise, demo, report, verify."""
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -32,6 +34,12 @@ DEMO_EXAMPLES = """\b
 Examples:
   nacre demo
   nacre demo --out advice --json
+"""
+VERIFY_EXAMPLES = """\b
+Examples:
+  nacre verify advice
+  nacre verify advice/policy/new.safetensors
+  nacre verify .nacre-cache
 """
 ADVISE_EXAMPLES = """\b
 Examples:
@@ -83,6 +91,10 @@ def advise(
         int,
         typer.Option("--since", min=0, help="Use the episodes from this one on, counted from 0."),
     ] = 0,
+    fresh: Annotated[
+        bool,
+        typer.Option("--fresh", help="Begin anew, whatever an interrupted run has left in --out."),
+    ] = False,
     epsilon: Annotated[
         float | None,
         typer.Option("--epsilon", help="Share of uniform exploration on top of the old policy."),
@@ -106,11 +118,14 @@ def advise(
 
     Learns candidates from one part of the log, estimates their gain on the other part, and
     subtracts the switching cost. With --quiet only the verdict is printed. Options count more than
-    what --advice-config says.
+    what --advice-config says. Interrupted, it goes on where it was when called again in the same
+    way: finished tasks wait in --out.
     """
     import dataclasses
+    import shutil
 
     from nacre.advice.config import add_cost_factors, suggest_config
+    from nacre.advice.kept_tasks import FOLDER
     from nacre.advice.pipeline import advise as find_advice
     from nacre.advice.starts import read_start
     from nacre.cli.progress import open_reporter
@@ -143,7 +158,12 @@ def advise(
     config = add_cost_factors(config, frontier or ())
     rows = None if start is None else read_start(start, old.signature)
     _check_folder(out)
-    with open_reporter(quiet=quiet) as shown, open_tracking(tensorboard, mlflow) as tracker:
+    tasks = None if out is None else out / FOLDER
+    if fresh and tasks is not None:
+        shutil.rmtree(tasks, ignore_errors=True)
+    interruption = _explain_interruption(tasks)
+    reporter = open_reporter(quiet=quiet)
+    with interruption, reporter as shown, open_tracking(tensorboard, mlflow) as tracker:
         tracker.start(
             {"config": config.as_json(), "cost_model": describe_cost(price), "seed": seed}
         )
@@ -157,9 +177,11 @@ def advise(
             uncertainty=find_uncertainty(origin),
             seed=seed,
             progress=combine_reporters(shown, tracker.reporter),
+            resume=tasks,
         )
-        if out is not None:
-            found.save(out)
+        _save(found, out, as_json=as_json, quiet=quiet)
+        if tasks is not None:
+            shutil.rmtree(tasks, ignore_errors=True)
         tracker.finish(found, out)
     _present(found, out, as_json=as_json, quiet=quiet)
 
@@ -187,8 +209,7 @@ def demo(
         console.print_text(introduce(example))
     with open_reporter(quiet=quiet) as reporter:
         found = run_demo(seed, reporter, example)
-    if out is not None:
-        found.save(out)
+    _save(found, out, as_json=as_json, quiet=quiet)
     _present(found, out, as_json=as_json, quiet=quiet)
     if not (quiet or as_json):
         typer.echo(suggest())
@@ -210,14 +231,36 @@ def report(
     Nothing is drawn at random: the seed changes nothing.
     """
     from nacre.cli import console
-    from nacre.report import read_decision, read_evidence, write_report
+    from nacre.report.saving import rewrite_page
 
-    decision, evidence = read_decision(folder), read_evidence(folder)
-    page = write_report(decision, out or folder / "report.html", evidence=evidence)
+    page = rewrite_page(folder, out)
     if as_json:
         console.print_json({"page": str(page)})
     elif not quiet:
         typer.echo(str(page))
+
+
+@app.command(short_help="Is what nacre wrote unchanged?", epilog=VERIFY_EXAMPLES)
+def verify(
+    path: Annotated[Path, typer.Argument(help="A folder or file that nacre wrote.")],
+    config_file: ConfigFile = None,
+    as_json: AsJson = False,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+) -> None:
+    """Compare an advice, a policy, a log, a cache or a table of records with its digests.
+
+    Exit code 2, and a line for each file that was changed, lost or mixed with another. Nothing is
+    drawn: the seed changes nothing.
+    """
+    from nacre.cli import console
+    from nacre.cli.verifying import verify_path
+
+    found = verify_path(path)
+    if as_json:
+        console.print_json(found.as_json())
+    elif not quiet:
+        typer.echo(f"{found.path}: {found.kind}, unchanged ({found.checked})")
 
 
 def _read_changes(file: Path | None, options: dict[str, Any]) -> dict[str, Any]:
@@ -254,8 +297,41 @@ def _take_since(log: Any, first: int) -> Any:
 
 def _check_folder(out: Path | None) -> None:
     """Before anything is learned: advice can be written there."""
+    from nacre.files.commit import check_writable
+
     if out is not None and out.is_file():
         raise InputError(f"{out}: is a file; give a folder")
+    if out is not None:
+        check_writable(out)
+
+
+@contextlib.contextmanager
+def _explain_interruption(tasks: Path | None) -> Iterator[None]:
+    """Whoever interrupts an advice hears what is kept of it, and how to go on."""
+    from nacre.advice.kept_tasks import count_kept
+
+    try:
+        yield
+    except KeyboardInterrupt:
+        if tasks is None:
+            typer.echo("interrupted; nothing is kept: give --out to be able to go on", err=True)
+        else:
+            typer.echo(
+                f"interrupted; {count_kept(tasks)} finished tasks are kept in {tasks}; run the "
+                "same command again to go on, or with --fresh to begin anew",
+                err=True,
+            )
+        raise
+
+
+def _save(found: Any, out: Path | None, *, as_json: bool, quiet: bool) -> None:
+    """Write the advice; where only that fails, the verdict is printed first."""
+    try:
+        if out is not None:
+            found.save(out)
+    except InputError:
+        _present(found, None, as_json=as_json, quiet=quiet)
+        raise
 
 
 def _present(found: Any, out: Path | None, *, as_json: bool, quiet: bool) -> None:

@@ -16,7 +16,7 @@ import safetensors
 import safetensors.numpy
 
 from nacre.errors import InputError
-from nacre.policies.writing import write_whole
+from nacre.files.commit import write_whole
 
 FORMAT = 1
 

@@ -21,6 +21,7 @@ import numpy as np
 
 from nacre.errors import InputError
 from nacre.estimators.simulation import N_EPISODES, N_STEPS, simulate_value
+from nacre.files.commit import commit_files
 from nacre.learners.net_actor_critic.checkpoint import read_checkpoint, write_checkpoint
 from nacre.learners.online.episodes import Episodes
 from nacre.learners.online.replay import Replay
@@ -32,7 +33,8 @@ from nacre.learners.online.soft_actor_critic import (
     run_round,
     scale_critics,
 )
-from nacre.policies import fingerprint, write_policy
+from nacre.policies import fingerprint
+from nacre.policies.formats.registry import find_writable
 from nacre.policies.network_policy import MLPPolicy
 from nacre.simulators.registry import Simulator, World
 from nacre.simulators.rollouts import draw_actions, uniform_actions
@@ -178,7 +180,7 @@ def write_trained(
         What the JSON file holds.
     """
     path = Path(path)
-    write_policy(result.policy, path, provenance={"training": result.as_json()})
+    content = find_writable(path).dump(result.policy, {"training": result.as_json()})
     values = [
         simulate_value(
             world,
@@ -198,7 +200,8 @@ def write_trained(
         "training": result.as_json(),
     }
     text = json.dumps(document, indent=2, ensure_ascii=False)
-    path.with_suffix(".json").write_text(f"{text}\n", encoding="utf-8")
+    described = {path.name: content, path.with_suffix(".json").name: f"{text}\n".encode()}
+    commit_files(path.parent, described)
     return document
 
 

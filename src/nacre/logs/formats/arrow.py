@@ -10,7 +10,7 @@ from nacre.logs.checks.problems import Problems, show
 from nacre.logs.episodes import Log
 from nacre.logs.schema.layout import lay_out
 from nacre.logs.schema.mapping import ColumnMap
-from nacre.logs.schema.metadata import KEY, encode_metadata
+from nacre.logs.schema.metadata import KEY, MARK, VERSION, encode_metadata
 from nacre.logs.storage.stores import Store
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ class Arrow:
     """Arrow's file format, and streams of Arrow that were written to files."""
 
     suffixes = (".arrow", ".feather")
+    native = True
 
     def open(
         self, path: Path, problems: Problems, columns: ColumnMap, store: Store
@@ -65,7 +66,7 @@ class Arrow:
 
         from nacre.logs.formats.tables import build_schema, build_tables
 
-        columns, metadata = lay_out(log), {KEY: encode_metadata(log)}
+        columns, metadata = lay_out(log), {KEY: encode_metadata(log), MARK: str(VERSION)}
         with pa.ipc.new_file(stream, build_schema(columns, metadata)) as writer:
             for table in build_tables(columns, metadata, _BATCH_ROWS):
                 writer.write_table(table)

@@ -54,6 +54,7 @@ class Hdf5:
     """HDF5 with one array a column, as D4RL writes it. Read-only."""
 
     suffixes = (".hdf5", ".h5")
+    native = True
 
     def open(
         self, path: Path, problems: Problems, columns: ColumnMap, store: Store

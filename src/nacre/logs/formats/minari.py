@@ -104,6 +104,7 @@ class Minari:
     """Datasets as Minari keeps them: no suffix, but a directory or an identifier. Read-only."""
 
     suffixes: tuple[str, ...] = ()
+    native = True
 
     def locate(self, name: str | os.PathLike[str], problems: Problems) -> Path | None:
         """Return the directory of a dataset's files, or None if `name` is none or after reporting.

@@ -11,7 +11,7 @@ from nacre.logs.checks.problems import Problems, show
 from nacre.logs.episodes import Log
 from nacre.logs.schema.layout import lay_out
 from nacre.logs.schema.mapping import ColumnMap
-from nacre.logs.schema.metadata import KEY, encode_metadata
+from nacre.logs.schema.metadata import KEY, MARK, VERSION, encode_metadata
 from nacre.logs.storage.stores import Store
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ class Parquet:
     """Parquet, the native form."""
 
     suffixes = (".parquet",)
+    native = True
 
     def open(
         self, path: Path, problems: Problems, columns: ColumnMap, store: Store
@@ -40,7 +41,12 @@ class Parquet:
         from nacre.logs.formats.tables import TableSource
 
         try:
-            file = pq.ParquetFile(path, buffer_size=_BUFFER_BYTES, pre_buffer=False)
+            file = pq.ParquetFile(
+                path,
+                buffer_size=_BUFFER_BYTES,
+                pre_buffer=False,
+                page_checksum_verification=True,
+            )
             schema, n_rows = file.schema_arrow, file.metadata.num_rows
         except (pa.ArrowException, OSError, ValueError) as error:
             problems.add(
@@ -79,7 +85,7 @@ class Parquet:
 
         from nacre.logs.formats.tables import build_schema, build_tables
 
-        columns, metadata = lay_out(log), {KEY: encode_metadata(log)}
+        columns, metadata = lay_out(log), {KEY: encode_metadata(log), MARK: str(VERSION)}
         # Vectors hardly ever repeat: a dictionary of their numbers only takes time. Their bytes
         # are alike place by place, which makes files smaller, and LZ4 unpacks them fastest.
         plain = [name for name, values in columns.items() if values.ndim == 1]
@@ -88,7 +94,12 @@ class Parquet:
             for name, values in columns.items()
             if values.ndim == 2 and values.dtype.kind == "f"
         ]
-        options = {"use_dictionary": plain, "use_byte_stream_split": floats, "compression": "lz4"}
+        options: dict[str, Any] = {
+            "use_dictionary": plain,
+            "use_byte_stream_split": floats,
+            "compression": "lz4",
+        }
+        options["write_page_checksum"] = True
         with pq.ParquetWriter(stream, build_schema(columns, metadata), **options) as writer:
             for table in build_tables(columns, metadata, _GROUP_ROWS):
                 writer.write_table(table, row_group_size=_GROUP_ROWS)

@@ -21,7 +21,7 @@ from nacre.logs.formats.arrow_columns import (
 )
 from nacre.logs.schema.categories import Numbering
 from nacre.logs.schema.mapping import Label
-from nacre.logs.schema.metadata import KEY, decode_metadata
+from nacre.logs.schema.metadata import KEY, MARK, decode_metadata
 from nacre.logs.storage.stores import MEMORY, Store, release
 
 
@@ -45,7 +45,10 @@ class TableSource:
         store: Store = MEMORY,
     ) -> None:
         self.names: list[str] = list(schema.names)
-        self.metadata = decode_metadata((schema.metadata or {}).get(KEY.encode()), problems)
+        told = schema.metadata or {}
+        self.metadata = decode_metadata(told.get(KEY.encode()), problems)
+        if MARK.encode() in told and KEY.encode() not in told:
+            problems.add("is damaged: it has lost its metadata", "write it anew or give another")
         self.store = store
         self.close: Callable[[], None] = lambda: None
         self._schema = schema

@@ -11,11 +11,17 @@ from gymnasium.spaces import Space
 from numpy.typing import NDArray
 
 from nacre.errors import InputError
+from nacre.files.documents import parse_json
+from nacre.files.manifest import digest_json
 from nacre.logs.checks.problems import Problems, show
 from nacre.logs.episodes import Log
 from nacre.logs.schema.spaces import JSON, SpaceError, space_from_json, space_to_json
 
 KEY = "nacre"
+MARK = "nacre.version"
+"""A second entry of the same file: one that is lost is noticed by the other."""
+VERSION = 2
+LARGEST = 100_000_000
 _DTYPES = {f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)} | {
     "float32",
     "float64",
@@ -44,17 +50,22 @@ class Metadata:
         spaces: For "observation" and "action", as far as told.
         provenance: Where the log comes from.
         forms: Of further columns; None if the file has no metadata at all.
+        sha256: The fingerprint of the log that was written; "" if the file does not say it.
     """
 
     spaces: dict[str, Space[Any]] = field(default_factory=dict)
     provenance: dict[str, JSON] = field(default_factory=dict)
     forms: dict[str, ColumnForm] | None = None
+    sha256: str = ""
 
 
 def encode_metadata(log: Log, columns: Mapping[str, NDArray[Any]] | None = None) -> str:
-    """Return the metadata of a log, with the forms of `columns` for formats that lose them."""
+    """Return the metadata of a log, with the forms of `columns` for formats that lose them.
+
+    Those that lose nothing, and that nobody edits by hand, have the log's digest too.
+    """
     document: dict[str, JSON] = {
-        "version": 1,
+        "version": VERSION if columns is None else 1,
         "observation_space": space_to_json(log.observation_space),
         "action_space": space_to_json(log.action_space),
         "provenance": dict(log.provenance),
@@ -68,6 +79,9 @@ def encode_metadata(log: Log, columns: Mapping[str, NDArray[Any]] | None = None)
             for name, values in columns.items()
         }
     try:
+        if columns is None:
+            document["sha256"] = log.fingerprint()
+            document["check"] = digest_json(document)
         return json.dumps(document, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise InputError(
@@ -81,11 +95,14 @@ def decode_metadata(text: str | bytes | None, problems: Problems) -> Metadata:
     if text is None:
         return Metadata()
     try:
-        document = json.loads(text)
+        document = parse_json(text.encode() if isinstance(text, str) else text, largest=LARGEST)
     except (ValueError, RecursionError) as error:
         return _refuse(f"is no JSON ({error})", problems)
     if not isinstance(document, dict):
         return _refuse(f"is {show(document)}, not an object", problems)
+    check = document.pop("check", None)
+    if document.get("version", 1) != 1 and check != digest_json(document):
+        return _refuse("is damaged: its digest does not fit", problems)
     spaces = {}
     for name in ("observation", "action"):
         form = document.get(f"{name}_space")
@@ -98,7 +115,8 @@ def decode_metadata(text: str | bytes | None, problems: Problems) -> Metadata:
     if not isinstance(provenance, dict):
         _refuse(f"has the provenance {show(provenance)}, not an object", problems)
         provenance = {}
-    return Metadata(spaces, provenance, _decode_forms(document.get("columns"), problems))
+    forms = _decode_forms(document.get("columns"), problems)
+    return Metadata(spaces, provenance, forms, str(document.get("sha256", "")))
 
 
 def _decode_forms(forms: object, problems: Problems) -> dict[str, ColumnForm]:

@@ -18,6 +18,8 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import DTypeLike, NDArray
 
+from nacre.logs.storage.arena import Arena
+
 BLOCK_BYTES = 2**22
 LARGE_BYTES = 2**24
 MADV_NOHUGEPAGE = 15
@@ -40,8 +42,17 @@ class Store(Protocol):
 class MemoryStore:
     """Arrays in memory."""
 
+    def __init__(self) -> None:
+        self._arena: Arena | None = None
+
+    def share(self, arena: Arena) -> None:
+        """From now on make large arrays in memory that another process takes over."""
+        self._arena = arena
+
     def empty(self, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
         """Return an array in memory."""
+        if self._arena is not None:
+            return self._arena.empty(shape, dtype)
         values = np.empty(shape, dtype)
         if values.nbytes >= LARGE_BYTES and sys.platform == "linux":
             _want_small_pages(values)
@@ -63,7 +74,7 @@ class MappedStore:
     """
 
     def __init__(self, directory: Path) -> None:
-        self._directory = directory
+        self.directory = directory
         self._count = 0
 
     def empty(self, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
@@ -78,7 +89,7 @@ class MappedStore:
     def new_file(self, suffix: str) -> Path:
         """Return the name of a file that is not there yet."""
         self._count += 1
-        return self._directory / f"{self._count}{suffix}"
+        return self.directory / f"{self._count}{suffix}"
 
     def keep(self, values: NDArray[Any]) -> NDArray[Any]:
         """Return `values` mapped from a file, where they are not yet."""

@@ -11,6 +11,7 @@ As a command it acts on the rows of standard input, a JSON array each:
 from __future__ import annotations
 
 import copy
+import hashlib
 import json
 import sys
 from typing import Any
@@ -19,18 +20,31 @@ import numpy as np
 import safetensors
 
 
+def _digest(tensors: dict[str, np.ndarray], text: str) -> str:
+    """SHA-256 of the file's tensors and of their description."""
+    digest = hashlib.sha256(text.encode())
+    for name in sorted(tensors):
+        digest.update(f"{name} {tensors[name].dtype} {tensors[name].shape} ".encode())
+        digest.update(np.ascontiguousarray(tensors[name]).tobytes())
+    return digest.hexdigest()
+
+
 class Predictor:
     """A policy in memory; drawn actions follow from one seed."""
 
     def __init__(self, path: str, seed: int = 0) -> None:
         with safetensors.safe_open(path, framework="np") as file:
             self._tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-            text = (file.metadata() or {}).get("nacre")
+            metadata = file.metadata() or {}
+        text = metadata.get("nacre")
         if text is None:
             raise ValueError(f"{path}: not a policy file of nacre")
         self.description = json.loads(text)
-        if self.description.get("format") != 1:
-            raise ValueError(f"{path}: policy format {self.description.get('format')!r}, not 1")
+        form = self.description.get("format")
+        if form not in (1, 2):
+            raise ValueError(f"{path}: policy format {form!r}, not 1 or 2")
+        if form == 2 and metadata.get("sha256") != _digest(self._tensors, text):
+            raise ValueError(f"{path}: damaged, its digest does not fit")
         self.observation_space = self.description["observation_space"]
         self.action_space = self.description["action_space"]
         self.head = self.description.get("head", "categorical")

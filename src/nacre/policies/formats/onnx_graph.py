@@ -11,7 +11,7 @@ import gymnasium
 import numpy as np
 
 from nacre.errors import InputError
-from nacre.policies.formats.onnx_session import import_onnx
+from nacre.policies.formats.onnx_session import DIGEST_KEY, digest_model, import_onnx
 from nacre.policies.heads import count_outputs
 from nacre.policies.network_policy import MLPPolicy
 from nacre.policies.policy import Policy, Signature
@@ -49,6 +49,9 @@ def build_onnx(policy: Policy, description: Mapping[str, Any]) -> bytes:
     entry = model.metadata_props.add()
     entry.key, entry.value = "nacre", json.dumps(description)
     onnx.checker.check_model(model)
+    digest = digest_model(model)
+    entry = model.metadata_props.add()
+    entry.key, entry.value = DIGEST_KEY, digest
     return bytes(model.SerializeToString())
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -13,18 +13,17 @@ from typing import Any
 import numpy as np
 
 from nacre.errors import InputError
+from nacre.files.isolation import is_isolating, run_isolated
+from nacre.files.onnx_checks import TYPES, check_model
 from nacre.logs.schema.spaces import SpaceError, space_from_json
 from nacre.policies.formats.tensors import describe_error
 from nacre.policies.policy import Signature
 
 LARGEST_MODEL = 2**30
-_TYPES = {
-    "tensor(float)": np.float32,
-    "tensor(double)": np.float64,
-    "tensor(float16)": np.float16,
-    "tensor(int64)": np.int64,
-    "tensor(int32)": np.int32,
-}
+LARGEST_BATCH = 2**14
+TRIAL = "nacre.files.onnx_checks:try_model"
+DIGEST_KEY = "sha256"
+PRODUCER = "nacre"
 
 
 def import_onnx() -> tuple[ModuleType, ModuleType]:
@@ -55,17 +54,24 @@ class OnnxSession:
             InputError: If it is none, refers to other files, or has more than one input.
         """
         onnx, runtime = import_onnx()
-        content = _read(path)
+        content = read_model(path)
+        _try_elsewhere(path, len(content))
         try:
-            graph = onnx.load_model_from_string(content)
+            model = onnx.load_model_from_string(content)
         except Exception as error:
             raise InputError(
                 f"{path}: is not an ONNX file ({describe_error(error)}); export it again"
             ) from None
-        _refuse_external(path, onnx, graph.graph)
+        try:
+            check_model(onnx, model)
+            _check_digest(model)
+        except InputError as error:
+            raise InputError(f"{path}: {error.problems[0]}") from None
         options = runtime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = 4
+        # Memory that was given back is not kept for a next time that may never come.
+        options.enable_cpu_mem_arena = False
         try:
             session = runtime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
         except Exception as error:
@@ -74,13 +80,13 @@ class OnnxSession:
                 "with standard operators and a lower opset"
             ) from None
         given = session.get_inputs()
-        if len(given) != 1 or given[0].type not in _TYPES or len(given[0].shape) > 2:
+        if len(given) != 1 or given[0].type not in TYPES or len(given[0].shape) > 2:
             found = ", ".join(f"{v.name} {v.type} {v.shape}" for v in given)
             raise InputError(
                 f"{path}: has the inputs {found:.100}; a policy has one, a batch of observations "
                 "or a single one"
             )
-        metadata = {entry.key: entry.value for entry in graph.metadata_props}
+        metadata = {entry.key: entry.value for entry in model.metadata_props}
         return cls(session, hashlib.sha256(content).hexdigest(), metadata)
 
     @property
@@ -108,11 +114,12 @@ class OnnxSession:
     def run(self, rows: np.ndarray, names: list[str]) -> list[Any]:
         """Outputs at a batch of rows, whatever batch size the model wants."""
         wanted = self.session.get_inputs()[0]
-        typed = rows.astype(_TYPES[wanted.type], copy=False)
+        typed = rows.astype(TYPES[wanted.type], copy=False)
         if rows.ndim == 1 and self.shape[-1:] == [1]:
             typed = rows = typed[:, None]
         single = len(self.shape) < rows.ndim
-        size = 1 if single else self.shape[0] if isinstance(self.shape[0], int) else len(rows)
+        fixed = self.shape[0] if isinstance(self.shape[0], int) else min(len(rows), LARGEST_BATCH)
+        size = 1 if single else fixed
         parts = []
         try:
             for first in range(0, len(typed), max(size, 1)):
@@ -130,7 +137,21 @@ class OnnxSession:
         return [np.concatenate(values) for values in zip(*parts, strict=True)]
 
 
-def _read(path: Path) -> bytes:
+def _try_elsewhere(path: Path, size: int) -> None:
+    """Load a model and run it once in another process: what happens there cannot harm this one."""
+    if not is_isolating():
+        return
+    try:
+        modules = ("onnx", "onnxruntime")
+        problem = run_isolated(TRIAL, size, modules=modules, path=str(path.resolve()))
+    except InputError as error:
+        problem = error.problems[0]
+    if problem:
+        raise InputError(f"{path}: {problem}")
+
+
+def read_model(path: Path) -> bytes:
+    """The content of a model's file, if it has a size that a policy's can have."""
     try:
         if path.stat().st_size > LARGEST_MODEL:
             raise InputError(f"{path}: larger than 1 GiB; export the policy alone")
@@ -139,31 +160,26 @@ def _read(path: Path) -> bytes:
         raise InputError(f"{path}: cannot be read ({describe_error(error)})") from None
 
 
-def _refuse_external(path: Path, onnx: ModuleType, graph: Any) -> None:
-    """Weights in other files would let a model read any file there is."""
-    outside = [
-        tensor.name
-        for tensor in _find_tensors(graph)
-        if tensor.data_location == onnx.TensorProto.EXTERNAL
-    ]
-    if outside:
-        raise InputError(
-            f"{path}: tensor {outside[0]!r:.60} lies in another file; save the model as one file"
-        )
+def digest_model(model: Any) -> str:
+    """SHA-256 of a model without the entry that holds it."""
+    bare = type(model)()
+    bare.CopyFrom(model)
+    kept = [entry for entry in model.metadata_props if entry.key != DIGEST_KEY]
+    del bare.metadata_props[:]
+    bare.metadata_props.extend(kept)
+    return hashlib.sha256(bare.SerializeToString(deterministic=True)).hexdigest()
 
 
-def _find_tensors(graph: Any) -> Iterator[Any]:
-    """All constants of a graph and of the graphs within it."""
-    yield from graph.initializer
-    for sparse in graph.sparse_initializer:
-        yield from (sparse.values, sparse.indices)
-    for node in graph.node:
-        for attribute in node.attribute:
-            yield attribute.t
-            yield from attribute.tensors
-            for inner in (attribute.g, *attribute.graphs):
-                if inner.node or inner.initializer:
-                    yield from _find_tensors(inner)
+def _check_digest(model: Any) -> None:
+    """Files of ours hold their digest; those of format 1 and of others have none."""
+    metadata = {entry.key: entry.value for entry in model.metadata_props}
+    ours = model.producer_name == PRODUCER or PRODUCER in metadata or DIGEST_KEY in metadata
+    try:
+        first_format = json.loads(metadata.get(PRODUCER, "null"))["format"] == 1
+    except (ValueError, TypeError, KeyError, RecursionError):
+        first_format = False
+    if ours and not first_format and metadata.get(DIGEST_KEY) != digest_model(model):
+        raise InputError("is damaged: its digest does not fit; restore or export it again")
 
 
 def _as_rows(value: Any, single: bool) -> np.ndarray:

@@ -3,7 +3,8 @@
 Layout: tensors `layers.<i>.weight` (outputs, inputs), `layers.<i>.bias`, optional `scaling.shift`
 and `scaling.scale` (and `scaling.limit`), or `logits` for a table; those of a mixture's policies
 begin with `first.` and `second.`; metadata key `nacre` with one JSON document (format, kind,
-spaces, architecture, provenance).
+spaces, architecture, provenance), key `sha256` with the digest of the tensors and of that document.
+Format 1 had no digest.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from nacre.policies.formats.tensors import (
     Tensors,
     check_tensors,
     describe_error,
+    digest_tensors,
     stack_layers,
     take,
 )
@@ -40,12 +42,14 @@ from nacre.policies.records import RecordedPolicy
 from nacre.policies.rules import RulePolicy
 from nacre.policies.tabular import TabularPolicy
 
-FORMAT = 1
+FORMAT = 2
+READABLE = (1, FORMAT)
 PARTS = ("first", "second")
 """Of a mixture."""
 DEEPEST = 8
 """Mixtures of mixtures: each step of a roll-out may begin with the last one."""
 LARGEST_FILE = 2**31
+DAMAGED = "is damaged: its digest does not fit; restore or export it again"
 
 
 class SafetensorsFormat(PolicyFormat):
@@ -81,7 +85,8 @@ def dump_safetensors(policy: Policy, provenance: Mapping[str, Any]) -> bytes:
             f"provenance has no JSON form ({describe_error(error)}); give plain numbers, texts, "
             "lists and dictionaries"
         ) from None
-    return safetensors.numpy.save(tensors, metadata={"nacre": text})
+    metadata = {"nacre": text, "sha256": digest_tensors(tensors, text)}
+    return safetensors.numpy.save(tensors, metadata=metadata)
 
 
 def describe_policy(policy: Policy, provenance: Mapping[str, Any]) -> dict[str, Any]:
@@ -99,6 +104,11 @@ def read_safetensors(path: Path) -> tuple[Policy, dict[str, Any]]:
     try:
         if "nacre" in metadata:
             description = _parse(metadata["nacre"])
+            digest = digest_tensors(tensors, metadata["nacre"])
+            if description["format"] != 1 and metadata.get("sha256") != digest:
+                _raise_for(
+                    path, ["is damaged: its digest does not fit; restore or export it again"]
+                )
             return _assemble(tensors, description), description["provenance"]
         if metadata.get("kind") in PUBLISHED_KINDS:
             return assemble_published(tensors, metadata), {"published": metadata}
@@ -164,9 +174,9 @@ def _parse(text: str) -> dict[str, Any]:
         ) from None
     if not isinstance(description, dict) or "format" not in description:
         raise InputError("its description has no format; export the policy again")
-    if description["format"] != FORMAT:
+    if description["format"] not in READABLE:
         raise InputError(
-            f"policy format {description['format']!r:.60}, this nacre reads format {FORMAT}: "
+            f"policy format {description['format']!r:.60}, this nacre reads 1 and {FORMAT}: "
             "update nacre or export the policy again"
         )
     provenance = description.setdefault("provenance", {})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 import jax.numpy as jnp
@@ -32,6 +33,16 @@ def check_tensors(tensors: Tensors) -> list[str]:
         elif name == "logits" and not np.all(np.any(finite, axis=-1)):
             problems.append("tensor 'logits' has a row that allows no action; give it one")
     return problems
+
+
+def digest_tensors(tensors: Tensors, text: str) -> str:
+    """SHA-256 of a file's tensors and of their description; `predict.py` knows it too."""
+    digest = hashlib.sha256(text.encode())
+    for name in sorted(tensors):
+        tensor = tensors[name]
+        digest.update(f"{name} {tensor.dtype} {tensor.shape} ".encode())
+        digest.update(np.ascontiguousarray(tensor).tobytes())
+    return digest.hexdigest()
 
 
 def take(tensors: Tensors, name: str) -> np.ndarray:

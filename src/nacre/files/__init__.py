@@ -1,0 +1,1 @@
+"""Files that are whole, unchanged, and opened with care: commits, digests, isolation."""
