@@ -14,16 +14,11 @@ from jaxtyping import PRNGKeyArray
 from nacre.errors import InputError
 from nacre.learners.base import Candidate, LearningProblem
 from nacre.learners.net_actor_critic.config import LearnerConfig, default
-from nacre.learners.net_actor_critic.first_policy import CLONED_ROWS
 from nacre.learners.net_actor_critic.run import learn
 from nacre.learners.net_actor_critic.stopping import Plateau
 from nacre.learners.scale_noise import scale_noise
-from nacre.policies.cloning.full_support import find_start
 from nacre.policies.policy import Policy
 from nacre.training.progress import Progress
-
-COPY_DIVERGENCE = 0.1
-"""Learning starts from a small copy of the old policy that is no further from it, in nats."""
 
 
 def default_settings() -> LearnerConfig:
@@ -100,7 +95,7 @@ class NetActorCritic:
             problem.start,
             dataclasses.replace(settings, actor=actor, discount=problem.discount),
             old_value=float(np.mean(problem.log.returns(problem.discount))),
-            first=self._find_first(key, problem),
+            first=problem.first_policy if settings.actor.warm_start else None,
             seed=seed,
             progress=report,
         )
@@ -117,13 +112,6 @@ class NetActorCritic:
                 stop_reason=learned.stop_reason,
             )
         ]
-
-    def _find_first(self, key: PRNGKeyArray, problem: LearningProblem) -> Policy | None:
-        """What learning starts from: the same whatever form the old policy came in."""
-        if not self.settings.actor.warm_start:
-            return None
-        rows = problem.log.observations[:CLONED_ROWS]
-        return find_start(problem.old_policy, rows, key, None, COPY_DIVERGENCE)
 
     def _propose(self, policy: Policy) -> tuple[Policy, str]:
         """The learned policy with less noise, where it has some, and how it came about."""
