@@ -17,7 +17,8 @@ from nacre.costs.family import SwitchingCost
 from nacre.errors import InputError
 from nacre.learners import LEARNERS
 from nacre.learners.base import Candidate, Learner, LearningProblem
-from nacre.learners.one_step import OneStepLearner, charge_actions
+from nacre.learners.charging import charge_actions
+from nacre.learners.one_step import OneStepLearner
 from nacre.learners.policy_tree import grow_tree
 from nacre.logs import Log
 from nacre.policies import MLPPolicy, Policy, RulePolicy, Signature

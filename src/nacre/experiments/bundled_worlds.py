@@ -1,7 +1,7 @@
 """The worlds behind the bundled logs and the tour, to find out what a policy is truly worth there.
 
-`scripts/make_examples.py` and the tour draw the logs one episode after the other. Here many episodes
-run side by side; a test compares the two.
+`scripts/make_examples.py` and the tour draw the logs one episode after the other. Here many
+episodes run side by side; a test compares the two.
 """
 
 from __future__ import annotations

@@ -28,11 +28,11 @@ from nacre.costs.family import SwitchingCost
 from nacre.errors import InputError
 from nacre.estimators.outcome_model import fit_outcomes
 from nacre.learners.base import CLONED_ROWS, Candidate, LearningProblem
+from nacre.learners.charging import charge_actions
 from nacre.learners.net_actor_critic.objective import measure_divergence
 from nacre.learners.policy_tree import grow_tree
 from nacre.policies.cloning.full_support import give_full_support
 from nacre.policies.distributions import Categorical
-from nacre.policies.distributions.categorical import deterministic_choice
 from nacre.policies.optimisers import clipped_adam, init_memory
 from nacre.policies.policy import Policy, ask
 from nacre.training.progress import Progress, ProgressEvent
@@ -158,17 +158,6 @@ class OneStepLearner:
             )
         policy = fit(np.arange(len(scores)), weight)
         return Candidate(self.name, policy, origin, (gain,), "all steps done", complaint)
-
-
-def charge_actions(cost: SwitchingCost, old_policy: Policy, states: NDArray[Any]) -> Floats:
-    """(n, A) what it costs to take one action for sure, state by state."""
-    n_actions, key = old_policy.signature.action_size, jax.random.key(0)
-    said = ask(old_policy, jnp.asarray(states))
-    columns = []
-    for action in range(n_actions):
-        certain = deterministic_choice(jnp.full(len(states), action), n_actions)
-        columns.append(cost.statewise_cost(cost.statewise.compare(said, certain, key)))
-    return np.stack([np.asarray(column, np.float64) for column in columns], axis=1)
 
 
 class ScoreObjective(eqx.Module):

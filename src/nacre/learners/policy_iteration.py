@@ -22,20 +22,15 @@ from jaxtyping import PRNGKeyArray
 from nacre.errors import InputError
 from nacre.learners.base import CLONED_ROWS, Candidate, LearningProblem
 from nacre.learners.improvement import Actor, Objective
+from nacre.learners.linear_look import LinearLook
 from nacre.learners.scale_noise import scale_noise
-from nacre.logs import Log
 from nacre.policies.cloning.full_support import give_full_support
 from nacre.policies.policy import Policy
-from nacre.training.linear_critics import LinearCritics, Sums, add_up, fit_critics
-from nacre.training.preparation import limit_values
+from nacre.training.backup import polyak_average
 from nacre.training.progress import Progress, ProgressEvent
-from nacre.training.state_action_features import StateActionFeatures
 
 LEAST_EPISODES = 8
 """Fewer cannot be halved and still say something."""
-ROWS_PER_FEATURE = 40
-FEATURES = (48, 256)
-"""Fewest and most features of a set; in between they grow with the rows."""
 BATCH = 256
 
 
@@ -57,7 +52,6 @@ class PolicyIteration:
         sets: Independent draws of the features; the actor climbs the least that any of them says.
         iterations: Times that the critic is solved for and climbed.
         steps: Of the actor in each.
-        ridge: λ for each row of the log, in units of the features.
         learning_rate: Adam's.
         noise: What is learned is proposed with its noise times this.
     """
@@ -66,7 +60,6 @@ class PolicyIteration:
     sets: int = 4
     iterations: int = 12
     steps: int = 150
-    ridge: float = 1e-4
     learning_rate: float = 1e-3
     noise: float = 0.5
     name: str = "policy_iteration"
@@ -79,9 +72,8 @@ class PolicyIteration:
         ]
         if not self.kl_weights or not all(0 <= one < math.inf for one in self.kl_weights):
             problems.append(f"kl_weights = {self.kl_weights}: give numbers that are not negative")
-        for name in ("ridge", "learning_rate"):
-            if not 0 < getattr(self, name) < math.inf:
-                problems.append(f"{name} = {getattr(self, name)}: must be positive")
+        if not 0 < self.learning_rate < math.inf:
+            problems.append(f"learning_rate = {self.learning_rate}: must be positive")
         if not 0 < self.noise <= 1:
             problems.append(f"noise = {self.noise}: must lie in (0, 1]")
         if problems:
@@ -111,8 +103,8 @@ class PolicyIteration:
         complaint = _find_fault(trials, best)
         policy, curve = best.policy, (best.held_out,)
         if not complaint:
-            course = Course.begin(self, key, problem, problem.log)
-            learned, curve = course.run(first, best.weight, count)
+            look = LinearLook.take(key, problem, problem.log, self.sets)
+            learned, curve = self._iterate(key, look, first, best.weight, count)
             policy = self._quieten(learned)
         origin = f"least-squares policy iteration with KL weight {best.weight:g}"
         if self.noise < 1.0:
@@ -122,112 +114,60 @@ class PolicyIteration:
     def _try_weights(
         self, key: PRNGKeyArray, problem: LearningProblem, first: Policy, count: Iterator[None]
     ) -> list[Trial]:
-        """Each weight on one half of the episodes, judged by the other half's critics; both ways."""
+        """Each weight on one half of the episodes, judged by the other half; both ways."""
         seed = int(jax.random.randint(key, (), 0, 2**31 - 1))
         halves = problem.log.split(0.5, seed=seed)
-        courses = [Course.begin(self, key, problem, half) for half in halves]
+        looks = [LinearLook.take(key, problem, half, self.sets) for half in halves]
         trials = []
         for weight in self.kl_weights:
             claimed, held_out = [], []
-            for own, other in (courses, courses[::-1]):
-                policy = self._quieten(own.run(first, weight, count)[0])
+            for own, other in (looks, looks[::-1]):
+                policy = self._quieten(self._iterate(key, own, first, weight, count)[0])
                 claimed.append(own.find_net_gain(policy))
                 held_out.append(other.find_net_gain(policy))
             trials.append(Trial(weight, policy, float(np.mean(claimed)), float(np.mean(held_out))))
         return trials
 
-    def _quieten(self, policy: Policy) -> Policy:
-        """The policy as it is proposed: with less noise, where it has some."""
-        scaled = None if self.noise == 1.0 else scale_noise(policy, self.noise)
-        return policy if scaled is None else scaled
-
-
-@dataclass(frozen=True, eq=False)
-class Course:
-    """Episodes to learn from, summed up in features.
-
-    Args:
-        learner: Its settings.
-        key: All that is random follows from it.
-        problem: What is given.
-        log: The episodes.
-        sums: What they say in each set of features.
-        old: The old policy's critics.
-        opened: The old policy, nothing impossible.
-        spread: Standard deviation of its Q over the rows: the unit of KL weights.
-    """
-
-    learner: PolicyIteration
-    key: PRNGKeyArray
-    problem: LearningProblem
-    log: Log
-    sums: tuple[Sums, ...]
-    old: LinearCritics
-    opened: Policy
-    spread: float
-
-    @classmethod
-    def begin(
-        cls, learner: PolicyIteration, key: PRNGKeyArray, problem: LearningProblem, log: Log
-    ) -> Course:
-        """Sum the log up, and solve for the old policy."""
-        rng = np.random.default_rng(np.asarray(jax.random.key_data(key)).ravel().tolist())
-        size, policy = int(np.clip(len(log) // ROWS_PER_FEATURE, *FEATURES)), problem.old_policy
-        together = np.zeros(log.n_episodes, np.int64)
-        sums = tuple(
-            add_up(StateActionFeatures.draw(log, policy.signature, size, rng), log, together)
-            for _ in range(learner.sets)
-        )
-        old = fit_critics(sums, log, policy, problem.discount, learner.ridge)
-        rows = np.sort(rng.choice(len(log), min(len(log), CLONED_ROWS), replace=False))
-        q, _ = old.read(log.observations[rows], log.actions[rows], policy)
-        opened = give_full_support(policy, log.observations[:CLONED_ROWS])
-        return cls(learner, key, problem, log, sums, old, opened, float(np.std(q)))
-
-    def run(
-        self, first: Policy, weight: float, count: Iterator[None]
+    def _iterate(
+        self,
+        key: PRNGKeyArray,
+        look: LinearLook,
+        first: Policy,
+        weight: float,
+        count: Iterator[None],
     ) -> tuple[Policy, tuple[float, ...]]:
-        """The policy after all iterations, and its net value before each."""
-        learner, problem, log = self.learner, self.problem, self.log
+        """The average policy of the last half of the iterations, and net values after each.
+
+        Policies and critics may circle around each other; averages of their weights do not.
+        """
+        problem, log = look.problem, look.log
         ending = float(np.mean(log.terminated))
         objective = Objective(
             problem.cost,
             problem.old_policy,
-            self.opened,
+            give_full_support(problem.old_policy, log.observations[:CLONED_ROWS]),
             jnp.asarray(1.0 / (1.0 - problem.discount * (1.0 - ending)), jnp.float32),
-            jnp.asarray(weight * self.spread, jnp.float32),
+            jnp.asarray(weight * look.spread, jnp.float32),
         )
-        rng = np.random.default_rng(len(log))
-        actor, critics = Actor.begin(first, learner.learning_rate), self.old
+        rng = np.random.default_rng(np.asarray(jax.random.key_data(key)).ravel().tolist())
+        actor, critics, average = Actor.begin(first, self.learning_rate), look.old, first
         curve = []
-        for iteration in range(learner.iterations):
-            rows = rng.integers(0, len(log), learner.steps * BATCH)
-            batches = np.asarray(log.observations)[rows].reshape(learner.steps, BATCH, -1)
-            step_key = jax.random.fold_in(self.key, iteration)
+        for iteration in range(self.iterations):
+            rows = rng.integers(0, len(log), self.steps * BATCH)
+            batches = np.asarray(log.observations[rows]).reshape(self.steps, BATCH, -1)
+            step_key = jax.random.fold_in(key, iteration)
             actor = actor.ascend(objective, critics, jnp.asarray(batches), step_key)
-            critics = self._solve(actor.policy)
-            curve.append(self._value(critics, actor.policy) - self._charge(actor.policy))
+            critics = look.solve(actor.policy)
+            curve.append(look.find_net_value(actor.policy, critics))
+            later = max(0, iteration - self.iterations // 2)
+            average = polyak_average(average, actor.policy, later / (later + 1))
             next(count)
-        return actor.policy, tuple(curve)
+        return average, tuple(curve)
 
-    def find_net_gain(self, policy: Policy) -> float:
-        """What these episodes say of a policy: gain over the old one less the cost."""
-        new = self._value(self._solve(policy), policy)
-        return new - self._value(self.old, self.problem.old_policy) - self._charge(policy)
-
-    def _charge(self, policy: Policy) -> float:
-        problem = self.problem
-        return float(problem.cost.evaluate(problem.old_policy, policy, self.log).total)
-
-    def _solve(self, policy: Policy) -> LinearCritics:
-        return fit_critics(self.sums, self.log, policy, self.problem.discount, self.learner.ridge)
-
-    def _value(self, critics: LinearCritics, policy: Policy) -> float:
-        """At the start: the median of the sets, kept within what the log's rewards allow."""
-        start = np.asarray(self.problem.start)
-        pairs = zip(critics.features, critics.weights, strict=True)
-        values = [float(np.mean(one.expect(start, policy) @ w)) for one, w in pairs]
-        return float(np.clip(np.median(values), *limit_values(self.log, self.problem.discount)))
+    def _quieten(self, policy: Policy) -> Policy:
+        """The policy as it is proposed: with less noise, where it has some."""
+        scaled = None if self.noise == 1.0 else scale_noise(policy, self.noise)
+        return policy if scaled is None else scaled
 
 
 def _find_fault(trials: Sequence[Trial], best: Trial) -> str:
