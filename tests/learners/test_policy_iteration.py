@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import cache
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from nacre.costs import TransportCost, groups
 from nacre.errors import InputError
-from nacre.experiments.bundled_worlds import Rail
+from nacre.experiments.bundled_worlds import TROLLEY as OLD
+from nacre.experiments.bundled_worlds import Rail, as_network
 from nacre.experiments.calibration.simulation import simulate_returns
 from nacre.learners import LEARNERS
 from nacre.learners.base import Candidate, LearningProblem
@@ -19,22 +19,16 @@ from nacre.learners.linear_look import LinearLook
 from nacre.learners.policy_iteration import PolicyIteration
 from nacre.logs import Log
 from nacre.policies import MLPPolicy, Policy, Signature
-from nacre.policies.networks import MLP
 from nacre.simulators import LinearPolicy, double_integrator
 from nacre.training.progress import NoProgress, ProgressEvent
 from tests.support.rooms import BEST, make_cost, make_policy, make_rooms_log
 
 WORLD = double_integrator()
-OLD = LinearPolicy(np.array([[-0.3, -0.5]]), np.array([0.7]))
 QUICK = PolicyIteration(kl_weights=(0.003,), sets=2, iterations=6, steps=80, learning_rate=3e-3)
 
 
 def make_controller(policy: LinearPolicy) -> MLPPolicy:
-    weight = np.concatenate([policy.gain.T, np.zeros((2, 1))], axis=1)
-    bias = np.array([0.0, np.log(max(float(policy.std[0]), 1e-3))])
-    network = MLP((jnp.asarray(weight),), (jnp.asarray(bias),), ("identity",))
-    signature = Signature(WORLD.observation_space, WORLD.action_space)
-    return MLPPolicy(network, None, signature, "gaussian")
+    return as_network(policy, Signature(WORLD.observation_space, WORLD.action_space))
 
 
 @cache

@@ -44,8 +44,8 @@ def find_net(world: FiniteWorld, old: np.ndarray, charges: Charges, choice: np.n
 
 def make_case(seed: int) -> tuple[FiniteWorld, np.ndarray, Charges]:
     rng = np.random.default_rng(seed)
-    world = random_world(4, 2, seed=seed)
-    old = random_policy(world, seed=seed)
+    world = random_world(seed, 4, 2)
+    old = random_policy(seed, world)
     moved = rng.uniform(0.0, 0.5, (4, 2))
     return world, old, Charges(moved, np.full(4, 0.01))
 
@@ -118,8 +118,8 @@ def find_true_net(
 @pytest.mark.parametrize("seed", range(100, 103))
 def test_a_log_is_enough_for_nearly_all_of_the_net_gain(seed: int) -> None:
     """Best of all rows that are the old ones or single actions, by enumeration in the truth."""
-    world = random_world(4, 2, seed=seed)
-    old = 0.5 * random_policy(world, seed=seed) + 0.25
+    world = random_world(seed, 4, 2)
+    old = 0.5 * random_policy(seed, world) + 0.25
     cost = TransportCost(0.5, 0.02, groups.indices([[0], [1]]), state_measure=FiniteStates())
     tables = [
         np.stack([old[s] if c == OLD else np.eye(2)[c] for s, c in enumerate(choice)])
@@ -170,8 +170,8 @@ def test_a_table_of_an_intensive_care_unit_is_planned() -> None:
 
 
 def test_states_that_the_log_does_not_have_keep_the_old_rows() -> None:
-    world = random_world(6, 2, seed=100)
-    old = random_policy(world, seed=100)
+    world = random_world(100, 6, 2)
+    old = random_policy(100, world)
     log = world.sample_log(old, 4, seed=100, horizon=2)
     policy = TabularPolicy.from_probabilities(old)
     cost = TransportCost(0.0, 0.0, groups.halves())

@@ -8,15 +8,31 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 from scipy import special
 
 from nacre.experiments.calibration.simulation import Array, VectorWorld
-from nacre.simulators import double_integrator
+from nacre.policies.network_policy import MLPPolicy
+from nacre.policies.networks import MLP
+from nacre.policies.policy import Signature
+from nacre.simulators import LinearPolicy, double_integrator
 from nacre.simulators.finite import FiniteWorld
 
 HABIT = ((0.8, 0.15, 0.05), (0.75, 0.2, 0.05), (0.55, 0.35, 0.1), (0.05, 0.05, 0.9))
 """How the crew of the tour's machine decides: (4, 3)."""
+TROLLEY = LinearPolicy(np.array([[-0.3, -0.5]]), np.array([0.7]))
+"""The controller of the trolley, as its script has it."""
+LEAST_STD = 1e-3
+
+
+def as_network(policy: LinearPolicy, signature: Signature) -> MLPPolicy:
+    """A linear controller as a network of one layer; without noise it gets next to none."""
+    std = np.log(np.maximum(policy.std, LEAST_STD))
+    weight = np.concatenate([policy.gain.T, np.zeros_like(policy.gain.T)], axis=1)
+    bias = np.concatenate([np.zeros_like(std), std])
+    network = MLP((jnp.asarray(weight),), (jnp.asarray(bias),), ("identity",))
+    return MLPPolicy(network, None, signature, "gaussian")
 
 
 def _draw_uniform(noise: Array) -> Array:

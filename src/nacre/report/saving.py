@@ -17,8 +17,10 @@ from nacre.errors import InputError
 from nacre.learners.base import Candidate
 from nacre.policies.card import Card
 from nacre.policies.formats.onnx_graph import build_onnx
+from nacre.policies.formats.rules import RULES
 from nacre.policies.formats.safetensors import describe_policy, dump_safetensors
 from nacre.policies.policy import Policy
+from nacre.policies.rules import RulePolicy
 from nacre.policies.writing import write_card, write_predictor, write_whole
 from nacre.report.change import examine_change
 from nacre.report.evidence import FILE_NAME as EVIDENCE_FILE
@@ -27,6 +29,7 @@ from nacre.report.page import write_report
 
 PAGE_FILE = "report.html"
 POLICY_FILE = "new.safetensors"
+RULE_FILE = "new.toml"
 POLICY_FILES = {
     POLICY_FILE: "the policy; read it with nacre.read_policy",
     "new.onnx": "the same for ONNX runtimes",
@@ -82,6 +85,11 @@ def _stack_curves(learned: Sequence[Candidate]) -> Numbers:
 def _write_policy(advice: Advice, folder: Path) -> tuple[dict[str, str], list[str]]:
     """What was written, by name, and why something else was not."""
     provenance = {"advice": advice.describe_policy()}
+    if isinstance(advice.new_policy, RulePolicy):
+        for name in POLICY_FILES:
+            (folder / name).unlink(missing_ok=True)
+        write_whole(folder / RULE_FILE, RULES.dump(advice.new_policy, provenance))
+        return {RULE_FILE: "the rule; read it with nacre.read_policy and the log"}, []
     files: dict[str, str] = {}
     missing = []
     for name, meaning in POLICY_FILES.items():
