@@ -59,6 +59,7 @@ def test_tables_tell_shares_and_what_was_dropped() -> None:
     records = [
         {
             "example": "trolley",
+            "learners": "quick",
             "there": 10.0,
             "finalists": [{"net_gain": gain}, {"net_gain": 1.0}],
             "candidates": [candidate("a", gain), candidate("b", -1.0, "It fell.")],
@@ -66,6 +67,6 @@ def test_tables_tell_shares_and_what_was_dropped() -> None:
         for gain in (9.5, 8.0)
     ]
     table = bundled_study.write_table(records)
-    assert "| trolley | 10.0 | 8.8 (least 8.0) | 1 of 2 | a 8.8; b dropped |" in table
+    assert "| trolley | quick | 10.0 | 8.8 (least 8.0) | 1 of 2 | a 8.8; b dropped |" in table
     runs = bundled_study.list_runs([100, 101])
-    assert len(runs) == 2 * len(bundled_study.EXAMPLES)
+    assert len(runs) == 2 * (2 * len(bundled_study.EXAMPLES) - 1)

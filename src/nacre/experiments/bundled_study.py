@@ -6,7 +6,9 @@ exact for the machine, and by paired rollouts elsewhere; docs/learners.md shows 
 
 from __future__ import annotations
 
+import dataclasses
 import functools
+import itertools
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -36,6 +38,7 @@ from nacre.experiments.bundled_worlds import (
 from nacre.experiments.calibration.simulation import VectorWorld, sample_log, simulate_returns
 from nacre.experiments.records import Record
 from nacre.learners.base import LearningProblem
+from nacre.learners.net_actor_critic.learner import NetActorCritic
 from nacre.learners.policy_iteration import PolicyIteration
 from nacre.learners.switch_optimal import switch_optimal
 from nacre.logs import read_log
@@ -52,6 +55,8 @@ WORLDS: dict[str, Callable[[], VectorWorld]] = {
     "offers": Shop,
 }
 EXAMPLES = ("machine", *WORLDS)
+LEARNERS = ("quick", "all")
+"""Without Net Actor-Critic, and with it."""
 EPISODES = 2000
 LARGE_LOG = 40_000
 """Rows of the log that stands for as much as one likes, where nothing is known exactly."""
@@ -60,14 +65,24 @@ TruthOf = Callable[[Policy], float]
 
 
 def list_runs(seeds: Sequence[int]) -> list[dict[str, Any]]:
-    """What each record is about."""
-    return [{"example": example, "seed": seed} for seed in seeds for example in EXAMPLES]
+    """What each record is about; Net Actor-Critic takes most of the time and can be left out."""
+    return [
+        {"example": example, "learners": learners, "seed": seed}
+        for seed in seeds
+        for learners in LEARNERS
+        for example in EXAMPLES
+        if learners == "quick" or example != "machine"
+    ]
 
 
 def run_one(run: dict[str, Any], cache: Path, old_policies: Path) -> Record:
     """Learn as an advice does, and find out what the candidates are truly worth."""
     example, seed = run["example"], run["seed"]
     setting = make_setting(example, seed)
+    if run["learners"] == "quick":
+        quick = [one for one in setting.config.learners if not isinstance(one, NetActorCritic)]
+        config = dataclasses.replace(setting.config, learners=tuple(quick))
+        setting = dataclasses.replace(setting, config=config)
     find_gain = find_truth(example, setting.old_policy)
     began = time.process_time()
     silent = NoProgress()
@@ -210,18 +225,22 @@ def _find_best_known(example: str, old_policy: Policy, find_gain: TruthOf) -> fl
 def write_table(records: Sequence[Record]) -> str:
     """Best finalist and best of each learner, as shares of the gain that is there."""
     rows = [
-        "| log | gain that is there | best finalist | seeds at 90 % | learners |",
-        "| --- | --- | --- | --- | --- |",
+        "| log | learners | gain that is there | best finalist | seeds at 90 % | candidates |",
+        "| --- | --- | --- | --- | --- | --- |",
     ]
-    for example in EXAMPLES:
-        same = [record for record in records if record["example"] == example]
+    for example, learners in itertools.product(EXAMPLES, LEARNERS):
+        same = [
+            record
+            for record in records
+            if (record["example"], record["learners"]) == (example, learners)
+        ]
         if not same:
             continue
         there = max(max(record["there"] for record in same), 1e-9)
         best = [max(one["net_gain"] for one in record["finalists"]) for record in same]
         reached = sum(one >= 0.9 * there for one in best)
         rows.append(
-            f"| {example} | {there:.1f} | {np.mean(best):.1f} (least {min(best):.1f}) | "
+            f"| {example} | {learners} | {there:.1f} | {np.mean(best):.1f} (least {min(best):.1f}) | "
             f"{reached} of {len(best)} | {_describe_learners(same)} |"
         )
     return "\n".join(rows)
