@@ -239,10 +239,15 @@ def write_table(records: Sequence[Record]) -> str:
         there = max(max(record["there"] for record in same), 1e-9)
         best = [max(one["net_gain"] for one in record["finalists"]) for record in same]
         reached = sum(one >= 0.9 * there for one in best)
-        rows.append(
-            f"| {example} | {learners} | {there:.1f} | {np.mean(best):.1f} (least {min(best):.1f}) | "
-            f"{reached} of {len(best)} | {_describe_learners(same)} |"
+        cells = (
+            example,
+            learners,
+            f"{there:.1f}",
+            f"{np.mean(best):.1f} (least {min(best):.1f})",
+            f"{reached} of {len(best)}",
+            _describe_learners(same),
         )
+        rows.append(f"| {' | '.join(cells)} |")
     return "\n".join(rows)
 
 
