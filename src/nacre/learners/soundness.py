@@ -46,8 +46,10 @@ def find_collapse(curve: Sequence[float], critic_loss: float) -> str:
 
 def find_saturation(policy: Policy, problem: LearningProblem) -> str:
     """Whether nearly all actions lie at the bounds, where those of the old policy do not."""
+    if policy.signature.discrete_actions:
+        return ""
     low, high = (np.asarray(limit, np.float64) for limit in policy.signature.action_limits)
-    if policy.signature.discrete_actions or not np.all(np.isfinite(high - low)):
+    if not np.all(np.isfinite(high - low)):
         return ""
     states = jnp.asarray(problem.log.observations[:: max(1, len(problem.log) // LOOKED_AT)])
 
