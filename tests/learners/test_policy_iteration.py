@@ -83,7 +83,7 @@ def test_the_cost_is_counted_and_what_does_not_pay_is_dropped() -> None:
 def test_progress_is_told_once_for_each_iteration() -> None:
     heard: list[ProgressEvent] = []
     brief = PolicyIteration(kl_weights=(0.1,), sets=1, iterations=2, steps=2)
-    brief.learn(jax.random.key(0), pose(), heard.append)
+    brief.learn(jax.random.key(0), pose(), lambda event: heard.append(event))
     assert [event.epoch for event in heard] == list(range(6))
 
 

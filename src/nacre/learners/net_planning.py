@@ -130,8 +130,8 @@ def _step(
     return None
 
 
-def plan_switch(world: PlannedWorld, charges: Charges) -> tuple[Choice, Choice]:
-    """The choices with the best net value that was found, and those of a free switch.
+def plan_switch(world: PlannedWorld, charges: Charges) -> Choice:
+    """The choices with the best net value that was found.
 
     From the old policy a switch that pays only as a whole is not found step by step: the search
     starts from the free switch too, where the charges take back what is not worth them.
@@ -140,4 +140,4 @@ def plan_switch(world: PlannedWorld, charges: Charges) -> tuple[Choice, Choice]:
     nothing = Charges(np.zeros_like(charges.single), np.zeros_like(charges.kept))
     free, _ = climb(world, nothing, keep)
     found = [climb(world, charges, begun) for begun in (keep, free)]
-    return max(found, key=lambda one: one[1])[0], free
+    return max(found, key=lambda one: one[1])[0]

@@ -101,7 +101,8 @@ class PolicyIteration:
         trials = self._try_weights(key, problem, first, count)
         best = max(trials, key=lambda trial: trial.held_out)
         complaint = _find_fault(trials, best)
-        policy, curve = best.policy, (best.held_out,)
+        policy = best.policy
+        curve: tuple[float, ...] = (best.held_out,)
         if not complaint:
             look = LinearLook.take(key, problem, problem.log, self.sets)
             learned, curve = self._iterate(key, look, first, best.weight, count)

@@ -55,7 +55,7 @@ def grow_tree(contexts: NDArray[np.generic], scores: Floats, signature: Signatur
             if best is None or total > best[0] + 1e-12 * abs(total):
                 best = total, coordinate, float(threshold), below, above
     if best is None:
-        return _write([], [int(scores.sum(axis=0).argmax())], signature)
+        return _write([[]], [int(scores.sum(axis=0).argmax())] * 2, signature)
     _, coordinate, threshold, below, above = best
     first = (coordinate, threshold)
     boxes = [[first, below[1:3]], [first], [above[1:3]]]

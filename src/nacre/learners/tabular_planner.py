@@ -27,7 +27,7 @@ from nacre.training.returns import bootstrapped_returns_to_go
 
 @dataclass(frozen=True)
 class TabularPlanner:
-    """The best policy of the counted world net of the cost, and the best of a free switch.
+    """The best policy of the counted world net of the cost, with caution and without.
 
     Args:
         caution: Outcomes that a pair is taken to have had beside those of the log, all of them the
@@ -55,48 +55,54 @@ class TabularPlanner:
     def learn(
         self, key: PRNGKeyArray, problem: LearningProblem, report: Progress
     ) -> Sequence[Candidate]:
-        """The plan with the highest net value, and that of a free switch if it is another."""
+        """The plan with the highest net value, and the one without caution if it is another."""
         size = problem.old_policy.signature
         counts = Counts.of(problem.log, problem.start, size.action_size)
         every = ask_table(problem.old_policy, np.arange(size.observation_size, dtype=np.int64))
-        world = self._count_world(counts, every[counts.states], problem)
-        best, free = plan_switch(world, _charge(counts, problem, key))
-        origin = "planned on the counts of the learning part"
-        plans = [(self.name, best, f"{origin}, net of the cost")]
-        if not np.array_equal(best, free):
-            plans.append((f"{self.name}-free", free, f"{origin}, as if the switch were free"))
-        return [
-            Candidate(name, _write(every, counts, choice), told)
-            for name, choice, told in plans
-            if np.any(choice != OLD)
-        ]
+        charges, found = _charge(counts, problem, key), []
+        keep = np.full(counts.n_states, OLD)
+        plans: list[Choice] = [keep]
+        origin = "planned on the counts of the learning part, net of the cost"
+        for name, caution, told in (
+            (self.name, self.caution, origin),
+            (f"{self.name}-bold", 0.0, f"{origin}, what was hardly seen taken at its mean"),
+        ):
+            world = _count_world(counts, every[counts.states], problem, caution)
+            choice = plan_switch(world, charges)
+            if not any(np.array_equal(choice, plan) for plan in plans):
+                plans.append(choice)
+                found.append(Candidate(name, _write(every, counts, choice), told))
+        return found
 
-    def _count_world(self, counts: Counts, old: Floats, problem: LearningProblem) -> PlannedWorld:
-        """The counts as a world: single actions are worth less, the old policy's rows are not."""
-        n, shape = counts.visits.reshape(-1), counts.visits.shape
-        size = len(n)
-        trust = n / (n + self.caution + (n == 0))
-        worst = float(np.min(bootstrapped_returns_to_go(problem.log, problem.discount)))
-        paid = np.bincount(counts.pairs, counts.rewards, size) / np.maximum(n, 1.0)
-        moves = sparse.csr_matrix(
-            (
-                problem.discount * counts.alive / n[counts.pairs],
-                (counts.pairs, counts.following),
-            ),
-            shape=(size, counts.n_states),
-        )
-        weights = counts.impute(old).reshape(-1)
-        rows = np.repeat(np.arange(counts.n_states), counts.n_actions)
-        mixing = sparse.csr_matrix((weights, (rows, np.arange(size))), shape=(shape[0], size))
-        # A state without rows is worth the least that the log has had to go, whatever is done.
-        unseen = counts.visits.sum(axis=1) == 0
-        return PlannedWorld(
-            np.where(n > 0, trust * paid + (1.0 - trust) * worst, -np.inf).reshape(shape),
-            (sparse.diags(trust) @ moves).tocsr(),
-            np.asarray(mixing @ paid) + np.where(unseen, worst, 0.0),
-            (mixing @ moves).tocsr(),
-            counts.start,
-        )
+
+def _count_world(
+    counts: Counts, old: Floats, problem: LearningProblem, caution: float
+) -> PlannedWorld:
+    """The counts as a world: single actions are worth less, the old policy's rows are not."""
+    n, shape = counts.visits.reshape(-1), counts.visits.shape
+    size = len(n)
+    trust = n / (n + caution + (n == 0))
+    worst = float(np.min(bootstrapped_returns_to_go(problem.log, problem.discount)))
+    paid = np.bincount(counts.pairs, counts.rewards, size) / np.maximum(n, 1.0)
+    moves = sparse.csr_matrix(
+        (
+            problem.discount * counts.alive / n[counts.pairs],
+            (counts.pairs, counts.following),
+        ),
+        shape=(size, counts.n_states),
+    )
+    weights = counts.impute(old).reshape(-1)
+    rows = np.repeat(np.arange(counts.n_states), counts.n_actions)
+    mixing = sparse.csr_matrix((weights, (rows, np.arange(size))), shape=(shape[0], size))
+    # A state without rows is worth the least that the log has had to go, whatever is done.
+    unseen = counts.visits.sum(axis=1) == 0
+    return PlannedWorld(
+        np.where(n > 0, trust * paid + (1.0 - trust) * worst, -np.inf).reshape(shape),
+        (sparse.diags(trust) @ moves).tocsr(),
+        np.asarray(mixing @ paid) + np.where(unseen, worst, 0.0),
+        (mixing @ moves).tocsr(),
+        counts.start,
+    )
 
 
 def _charge(counts: Counts, problem: LearningProblem, key: PRNGKeyArray) -> Charges:

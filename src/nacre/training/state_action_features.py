@@ -89,7 +89,8 @@ class StateActionFeatures:
         """(n, size) features of states with actions."""
         if not self.n_actions:
             rows = actions.reshape(len(actions), -1)
-            return self.see(np.concatenate([states, rows], axis=1))
+            seen: Features = self.see(np.concatenate([states, rows], axis=1))
+            return seen
         seen = self.see(states)
         spread = np.zeros((*seen.shape, self.n_actions), np.float32)
         spread[np.arange(len(seen)), :, actions.astype(np.int64)] = seen
