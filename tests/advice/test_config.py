@@ -67,6 +67,8 @@ def test_the_default_is_made_of_the_parts_of_the_protocols() -> None:
     assert config.rule == BoundsRule()
     assert [one.name for one in config.learners] == [
         *(f"nac-{weight:g}" for weight in KL_WEIGHTS),
+        "policy_iteration",
+        "one_step",
         "noise-0.3",
     ]
     assert [one.name for one in default_estimators()] == list(ESTIMATORS.names)

@@ -66,7 +66,8 @@ def test_nothing_that_learns_or_is_chosen_needs_a_test() -> None:
     """Finalists follow from the learners and the split; estimates follow from them."""
     by_name = {task.name: task for task in plan_tasks(make_setting(), [MINE])}
     assert set(by_name["finalists"].inputs.values()) == {"split", "learn noise-0.3"}
-    assert set(by_name["learn noise-0.3"].inputs.values()) == {"split"}
+    assert set(by_name["learn noise-0.3"].inputs.values()) == {"learning problem"}
+    assert set(by_name["learning problem"].inputs.values()) == {"split"}
     assert set(by_name["estimate tabular 0"].inputs.values()) == {
         "split",
         "finalists",

@@ -119,13 +119,15 @@ class Watches:
 def test_learners_see_the_learning_part_only() -> None:
     seen: list[LearningProblem] = []
     split = dataclasses.replace(split_rooms(), test=CLOSED)
-    found = tasks.learn_candidates(make_setting(), Watches(seen), split=split, report=NoProgress())
+    posed = tasks.pose_learning(make_setting(), split=split, report=NoProgress())
+    given: dict[str, Any] = {"problem": posed, "report": NoProgress()}
+    found = tasks.learn_candidates(make_setting(), Watches(seen), **given)
     assert [one.name for one in found] == ["found"]
     (problem,) = seen
     assert problem.log is split.learning
     assert problem.discount == CONFIG.discount
     why = Watches(seen, "nothing to learn")
-    assert tasks.learn_candidates(make_setting(), why, split=split, report=NoProgress()) == ()
+    assert tasks.learn_candidates(make_setting(), why, **given) == ()
     assert len(seen) == 1
 
 

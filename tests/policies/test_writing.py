@@ -22,7 +22,7 @@ TABLE = TabularPolicy.from_probabilities([[0.7, 0.3, 0.0], [0.1, 0.6, 0.3]])
 
 
 def make_rule() -> RulePolicy:
-    """A policy of a kind that no file format of ours writes."""
+    """A policy of a kind that has neither of the forms of a delivery."""
     empty, signature = jnp.zeros((0, 3)), Signature(VECTOR, Discrete(2))
     return RulePolicy(empty, empty, jnp.zeros((1, 2)), signature, "categorical")
 
@@ -32,7 +32,7 @@ def test_policies_without_a_file_form(tmp_path: Path) -> None:
     for name in ("p.onnx", "p.safetensors"):
         with pytest.raises(InputError, match="clone it into a network"):
             write_policy(rule, tmp_path / name)
-    with pytest.raises(InputError, match=r"ends in \.safetensors or \.onnx"):
+    with pytest.raises(InputError, match=r"ends in \.safetensors, \.onnx or \.toml"):
         write_policy(TABLE, tmp_path / "p.pt")
     assert list(tmp_path.iterdir()) == []
 

@@ -30,8 +30,8 @@ VERDICTS = ("switch", "keep", "undecided")
 
 
 def make_quick_learner(kl_weight: float = 0.03, **changes: Any) -> NetActorCritic:
-    """Net Actor-Critic with two small critics and a handful of updates."""
-    plain = NetActorCritic(kl_weight)
+    """Net Actor-Critic with two small critics and a handful of updates, as far as it comes."""
+    plain = NetActorCritic(kl_weight, examine=False)
     settings = dataclasses.replace(
         plain.settings,
         critics=dataclasses.replace(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nacre.advice.confounding import describe_confounding
@@ -16,6 +16,7 @@ from nacre.advice.tasks import charge_overlap, list_inapplicable
 from nacre.inference.evidence import Circumstances, Evidence
 from nacre.inference.intervals import find_hull
 from nacre.inference.rule import Decision, apply_rule
+from nacre.learners.base import Candidate
 
 
 def build_advice(setting: Setting, results: Mapping[str, Any], *, began: float) -> Advice:
@@ -31,6 +32,7 @@ def build_advice(setting: Setting, results: Mapping[str, Any], *, began: float) 
         config.look,
         config.looks,
     )
+    learned = [one for name, some in results.items() if name.startswith("learn ") for one in some]
     decision = apply_rule(config.rule, evidence, circumstances)
     old_value = value_old_policy(setting, results)
     entries = [
@@ -60,7 +62,7 @@ def build_advice(setting: Setting, results: Mapping[str, Any], *, began: float) 
         not_applicable=list_inapplicable(setting, results["split"]),
         forbidden=checks.reason,
         confounding=_find_confounding(setting, results, decision, evidence),
-        notes=_remark(setting, checks),
+        notes=_remark(setting, checks, learned),
         rule=config.rule.name,
         confidence_level=config.confidence,
         interval_level=decision.level,
@@ -68,7 +70,6 @@ def build_advice(setting: Setting, results: Mapping[str, Any], *, began: float) 
         looks=config.looks,
         **describe_origin(setting, finalists[decision.chosen].policy, began),
     )
-    learned = [one for name, some in results.items() if name.startswith("learn ") for one in some]
     return Advice(record, finalists, setting.old_policy, decision.chosen, setting, tuple(learned))
 
 
@@ -100,9 +101,10 @@ def _gather(setting: Setting, results: Mapping[str, Any], place: int) -> Evidenc
     return Evidence(estimates, charge.price)
 
 
-def _remark(setting: Setting, checks: Any) -> tuple[str, ...]:
-    """What has to be said of log and policy."""
+def _remark(setting: Setting, checks: Any, learned: Sequence[Candidate]) -> tuple[str, ...]:
+    """What has to be said of log, policy, and candidates that were dropped."""
     notes = list(checks.problems)
+    notes += [f"{one.name} was not proposed. {one.problem}" for one in learned if one.problem]
     if setting.uncertainty > 0:
         notes.append(
             f"the old policy is a clone of the log: {setting.uncertainty:.1%} of its probability "

@@ -17,6 +17,8 @@ from nacre.inference.rule import BoundsRule, Rule
 from nacre.learners import LEARNERS
 from nacre.learners.base import Learner
 from nacre.learners.net_actor_critic.learner import NetActorCritic
+from nacre.learners.one_step import OneStepLearner
+from nacre.learners.policy_iteration import PolicyIteration
 from nacre.learners.scale_noise import ScaleNoise
 from nacre.learners.tabular_planner import TabularPlanner
 from nacre.logs import Log
@@ -106,8 +108,12 @@ class AdviceConfig:
 
 
 def default_learners() -> tuple[Learner, ...]:
-    """For vectors: a short path of KL weights, and the old policy with less noise."""
-    return (*(NetActorCritic(weight) for weight in KL_WEIGHTS), ScaleNoise(), *_find_foreign())
+    """For vectors: two ways to learn, bandit logs by a third, and the old policy with less noise.
+
+    Each says itself whether it applies to a log.
+    """
+    path = (NetActorCritic(weight) for weight in KL_WEIGHTS)
+    return (*path, PolicyIteration(), OneStepLearner(), ScaleNoise(), *_find_foreign())
 
 
 def _find_foreign() -> tuple[Learner, ...]:

@@ -48,7 +48,8 @@ def choose_finalists(
 
     Nothing here sees the test part.
     """
-    candidates = [*given, *(one for some in learned.values() for one in some)]
+    sound = (one for some in learned.values() for one in some if not one.problem)
+    candidates = [*given, *sound]
     if not candidates:
         return (Candidate("unchanged", split.old_policy, "nothing else was found"),)
     find_score = open_ranking(setting, split)

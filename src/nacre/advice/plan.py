@@ -26,10 +26,13 @@ def plan_tasks(setting: Setting, candidates: Sequence[Candidate] = ()) -> list[T
         run = partial(tasks.prepare_estimator, setting, estimator)
         name = f"prepare {estimator.name}"
         graph.append(Task(name, run, split, work=2.0, for_others=True))
+    pose = partial(tasks.pose_learning, setting)
+    graph.append(Task("learning problem", pose, split, work=0.1))
     learned = {}
     for number, learner in enumerate(config.learners):
         run = partial(tasks.learn_candidates, setting, learner)
-        graph.append(Task(f"learn {learner.name}", run, split, work=4.0))
+        problem = {"problem": "learning problem"}
+        graph.append(Task(f"learn {learner.name}", run, problem, work=4.0))
         learned[f"learner_{number}"] = f"learn {learner.name}"
     choose = partial(choose_finalists, setting, tuple(candidates))
     graph.append(Task("finalists", choose, {**split, **learned}, work=0.1))

@@ -53,17 +53,22 @@ def find_overlap(
     return meter.measure(finalists[number].policy) if number < len(finalists) else None
 
 
-def learn_candidates(
-    setting: Setting, learner: Learner, *, split: Split, report: Progress
-) -> tuple[Candidate, ...]:
-    """What one learner proposes; it starts from the policy as given, without exploration."""
-    problem = LearningProblem(
+def pose_learning(setting: Setting, *, split: Split, report: Any) -> LearningProblem:
+    """What all learners are given; they start from the policy as given, without exploration."""
+    return LearningProblem(
         split.learning,
         setting.old_policy,
         setting.cost,
         setting.find_start(split.learning),
         setting.config.discount,
+        setting.seed,
     )
+
+
+def learn_candidates(
+    setting: Setting, learner: Learner, *, problem: LearningProblem, report: Progress
+) -> tuple[Candidate, ...]:
+    """What one learner proposes."""
     if learner.applies(problem):
         return ()
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from nacre.errors import InputError
-from nacre.experiments import attacks, learner_study
+from nacre.experiments import attacks, bundled_study, learner_study
 from nacre.experiments.records import CACHE, Record, append_line, read_lines
 from nacre.experiments.run import parse_seeds
 
@@ -51,6 +51,12 @@ STUDIES = {
             learner_study.run_one,
             {"learner": learner_study.write_table, "averaging": learner_study.write_long_table},
             learner_study.draw,
+        ),
+        Study(
+            "bundled",
+            bundled_study.list_runs,
+            bundled_study.run_one,
+            {"bundled": bundled_study.write_table},
         ),
         Study(
             "attacks",

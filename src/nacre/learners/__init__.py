@@ -25,6 +25,8 @@ LEARNERS: Registry[type[Learner]] = Registry(
     "learner",
     {
         "net_actor_critic": "nacre.learners.net_actor_critic.learner:NetActorCritic",
+        "one_step": "nacre.learners.one_step:OneStepLearner",
+        "policy_iteration": "nacre.learners.policy_iteration:PolicyIteration",
         "scale_noise": "nacre.learners.scale_noise:ScaleNoise",
         "tabular_planner": "nacre.learners.tabular_planner:TabularPlanner",
     },

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol, runtime_checkable
 
+import jax
 import numpy as np
 from jaxtyping import PRNGKeyArray
 from numpy.typing import NDArray
 
 from nacre.costs.family import SwitchingCost
 from nacre.logs import Log
+from nacre.policies.cloning.full_support import find_start
 from nacre.policies.policy import Policy
 from nacre.training.progress import Progress
+
+CLONED_ROWS = 50_000
+"""Rows of the log that a clone or a softened policy is fitted to at most."""
+COPY_DIVERGENCE = 0.1
+"""Learning starts from a small copy of the old policy that is no further from it, in nats."""
+_ONE_COPY = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -26,6 +36,7 @@ class Candidate:
         origin: How it came about, for people.
         curve: Net values after each epoch of learning, where it was learned in epochs.
         stop_reason: Why learning ended there.
+        problem: Why it is not proposed: one sentence for people, nothing if it is sound.
     """
 
     name: str
@@ -33,6 +44,7 @@ class Candidate:
     origin: str
     curve: tuple[float, ...] = ()
     stop_reason: str = ""
+    problem: str = ""
 
 
 @dataclass(frozen=True)
@@ -45,6 +57,7 @@ class LearningProblem:
         cost: The cost of leaving it.
         start: (N, …) states that the next episode starts from.
         discount: γ.
+        seed: Of the copy of the old policy that learners start from.
     """
 
     log: Log
@@ -52,6 +65,21 @@ class LearningProblem:
     cost: SwitchingCost
     start: NDArray[np.generic]
     discount: float
+    seed: int = 0
+
+    @property
+    def first_policy(self) -> Policy | None:
+        """A small copy of the old policy that learning can start from, made once for all learners.
+
+        None where there is none: tables, and policies of kinds that learners open themselves.
+        """
+        with _ONE_COPY:
+            return self._first_policy
+
+    @cached_property
+    def _first_policy(self) -> Policy | None:
+        rows, key = self.log.observations[:CLONED_ROWS], jax.random.key(self.seed)
+        return find_start(self.old_policy, rows, key, None, COPY_DIVERGENCE)
 
 
 @runtime_checkable
@@ -59,7 +87,7 @@ class Learner(Protocol):
     """Anything that makes candidates from a log. Implementations are frozen dataclasses.
 
     `learn` is pure: the same key gives the same candidates. What broke down on the way is not
-    proposed: no candidate is a fine answer.
+    proposed: no candidate is a fine answer, and one with a `problem` says why.
     """
 
     @property

@@ -14,12 +14,17 @@ from nacre.files.commit import commit_files, write_whole
 from nacre.policies.card import Card, format_card
 from nacre.policies.formats.registry import POLICY_FORMATS, find_writable
 from nacre.policies.policy import Policy
+from nacre.policies.rules import RulePolicy
 
 DELIVERED: Mapping[str, str] = {
     "safetensors": "the policy; read it with nacre.read_policy",
     "onnx": "the same for ONNX runtimes",
 }
 """Formats of a delivery, and what to say of each file."""
+DELIVERED_RULES: Mapping[str, str] = {
+    "rules": "the rule; read it with nacre.read_policy and the log",
+}
+"""The same of a rule, which is no network."""
 
 
 def write_policy(
@@ -95,6 +100,8 @@ def prepare_delivery(
     contents: dict[str, bytes] = {}
     files: dict[str, str] = {}
     missing: list[str] = []
+    if isinstance(policy, RulePolicy):
+        formats = DELIVERED_RULES
     for form_name, text in formats.items():
         form = POLICY_FORMATS.find(form_name)
         name = f"{stem}{form.suffixes[0]}"

@@ -25,7 +25,12 @@ from nacre.report.page import dump_report
 
 PAGE_FILE = "report.html"
 KIND = "advice"
-POLICY_FILES = ("policy/new.safetensors", "policy/new.onnx", "policy/predict.py")
+POLICY_FILES = (
+    "policy/new.safetensors",
+    "policy/new.onnx",
+    "policy/new.toml",
+    "policy/predict.py",
+)
 
 
 def save_advice(advice: Advice, folder: Path) -> Path:

@@ -89,8 +89,9 @@ class StateActionFeatures:
         """(n, size) features of states with actions."""
         if not self.n_actions:
             rows = actions.reshape(len(actions), -1)
-            return self._see(np.concatenate([states, rows], axis=1))
-        seen = self._see(states)
+            seen: Features = self.see(np.concatenate([states, rows], axis=1))
+            return seen
+        seen = self.see(states)
         spread = np.zeros((*seen.shape, self.n_actions), np.float32)
         spread[np.arange(len(seen)), :, actions.astype(np.int64)] = seen
         return spread.reshape(len(seen), -1)
@@ -112,7 +113,7 @@ class StateActionFeatures:
         said = ask(policy, jnp.asarray(filled, jnp.float32))
         if self.n_actions:
             chances = np.asarray(said.probabilities, np.float32)[:n]  # type: ignore[attr-defined]
-            seen = self._see(states)
+            seen = self.see(states)
             return np.asarray((seen[:, :, None] * chances[:, None, :]).reshape(n, -1), np.float32)
         uniforms = draw_shifted(first, len(filled), said.noise_size)
         actions = np.asarray(_transform(policy.signature, said, jnp.asarray(uniforms)))[:, :n]
@@ -121,17 +122,17 @@ class StateActionFeatures:
             total += self.at(states, some)
         return np.asarray(total / len(actions), np.float32)
 
-    def _see(self, inputs: NDArray[Any]) -> Features:
-        scaled = (np.asarray(inputs, np.float32) - self.shift) / self.scale
-        scaled = np.clip(scaled, -FARTHEST, FARTHEST)
-        width = scaled.shape[1]
-        first, second = _pair(width)
-        return np.concatenate(
+    def see(self, inputs: Any, library: Any = np) -> Any:
+        """(n, features) of what goes in; with `jax.numpy` as the library they have a gradient."""
+        scaled = (library.asarray(inputs, np.float32) - self.shift) / self.scale
+        scaled = library.clip(scaled, -FARTHEST, FARTHEST)
+        first, second = _pair(scaled.shape[1])
+        return library.concatenate(
             [
-                np.ones((len(scaled), 1), np.float32),
+                library.ones((len(scaled), 1), np.float32),
                 scaled,
                 scaled[:, first] * scaled[:, second] / FARTHEST,
-                np.tanh(scaled @ self.slopes + self.offsets),
+                library.tanh(scaled @ self.slopes + self.offsets),
             ],
             axis=1,
         )

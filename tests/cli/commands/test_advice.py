@@ -151,6 +151,7 @@ BAD = [
     (("--rule", "papr"), "no rule is called 'papr'; did you mean paper?"),
     (("--confidence", "0.4"), "confidence = 0.4: must lie between 0.5 and 1"),
     (("--discount", "1"), "discount = 1.0: must lie in [0, 1)"),
+    (("--budget", "soon"), "budget 'soon': give a time such as 60s, 10m or 1h, at least 10s"),
     (("--frontier", "-1"), "cost_factor = -1.0: must be finite and not negative"),
     (("--look", "0"), "Input should be greater than or equal to 1"),
 ]

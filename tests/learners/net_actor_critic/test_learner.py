@@ -128,8 +128,38 @@ def break_down(monkeypatch: pytest.MonkeyPatch, **changes: Any) -> None:
 
 
 def test_what_broke_down_is_not_proposed(monkeypatch: pytest.MonkeyPatch) -> None:
-    break_down(monkeypatch, healthy=False)
-    assert learn() == []
+    break_down(monkeypatch, healthy=False, stop_reason="diverged in epoch 2; kept that of epoch 1")
+    (dropped,) = learn()
+    assert dropped.problem == (
+        "Learning diverged in epoch 2. It was begun again with KL weight 0.2 and smaller steps, "
+        "and dropped: Learning diverged in epoch 2."
+    )
+
+
+def test_a_collapse_is_begun_again_with_safer_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[LearnerConfig] = []
+
+    def collapse_once(*a: Any, **k: Any) -> Any:
+        seen.append(a[4])
+        learned = run_learner(*a, **k)
+        return dataclasses.replace(learned, healthy=len(seen) > 1, stop_reason="diverged")
+
+    monkeypatch.setattr(module, "learn", collapse_once)
+    (candidate,) = learn()
+    assert not candidate.problem
+    assert candidate.name == "nac-0.02"
+    assert candidate.origin.endswith(
+        "begun again with KL weight 0.2 and smaller steps: Learning diverged."
+    )
+    first, second = seen
+    assert second.actor.learning_rate < first.actor.learning_rate
+    assert second.critics.learning_rate < first.critics.learning_rate
+
+
+def test_epochs_grow_with_the_rows_and_nothing_jumps() -> None:
+    steps = [module.count_steps(1000, rows) for rows in (0, 1600, 4000, 7999, 8000, 10**6)]
+    assert steps == [200, 200, 500, 999, 1000, 1000]
+    assert module.count_steps(100, 10**6) == 100
 
 
 def test_an_interruption_is_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -118,7 +118,7 @@ def test_objects_of_another_package_come_before_functions(monkeypatch: pytest.Mo
 
 
 def test_messages_list_what_is_registered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(InputError, match=r"ends in \.safetensors or \.onnx; choose"):
+    with pytest.raises(InputError, match=r"ends in \.safetensors, \.onnx or \.toml; choose"):
         write_policy(TABLE, tmp_path / "p.zip")
     install(monkeypatch, toy=f"{__name__}:TOY")
     (problem,) = problems_of(tmp_path / "p.parquet")

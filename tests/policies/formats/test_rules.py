@@ -18,10 +18,13 @@ from nacre.policies import (
     Policy,
     RulePolicy,
     Signature,
+    TabularPolicy,
     clone_policy,
     fingerprint,
     read_policy,
+    write_policy,
 )
+from nacre.policies.heads import Head
 from tests.support.policies import expect
 
 TRAFFIC = Signature(Box(-np.inf, np.inf, (2,)), Discrete(3))
@@ -239,3 +242,25 @@ def test_the_spaces_are_needed(tmp_path: Path) -> None:
     path.write_text(OTHERWISE, encoding="utf-8")
     with pytest.raises(InputError, match="give log="):
         read_policy(path)
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_rule_is_written_and_read_again(tmp_path: Path, named: bool) -> None:
+    """A file that numbers the coordinates is read with any log."""
+    lower = jnp.asarray([[-np.inf, 0.25], [-np.inf, -np.inf]])
+    upper = jnp.asarray([[1.5, np.inf], [np.inf, 3.0]])
+    outputs = jnp.log(jnp.asarray([[0.8, 0.1, 0.1], [0.2, 0.7, 0.1], [0.3, 0.3, 0.4]]))
+    heads: tuple[Head, ...] = ("greedy", "categorical")
+    for head in heads:
+        rule = RulePolicy(lower, upper, outputs, TRAFFIC, head)
+        write_policy(rule, tmp_path / "rule.toml")
+        again = read(tmp_path, (tmp_path / "rule.toml").read_text("utf-8"), named=named)
+        rows = jnp.asarray(np.random.default_rng(0).normal(1.0, 2.0, (50, 2)), jnp.float32)
+        expected, found = (expect(Categorical, one(rows)).probabilities for one in (rule, again))
+        np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+def test_only_rules_of_discrete_actions_are_written_as_rules(tmp_path: Path) -> None:
+    table = TabularPolicy.from_probabilities(np.eye(2))
+    with pytest.raises(InputError, match="a TabularPolicy is no rule"):
+        write_policy(table, tmp_path / "rule.toml")

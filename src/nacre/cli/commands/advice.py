@@ -69,6 +69,10 @@ def advise(
             "--frontier", help="Also learn as if the switch cost this many times as much."
         ),
     ] = None,
+    budget: Annotated[
+        str | None,
+        typer.Option("--budget", help="Computing for candidates, such as 60s or 10m."),
+    ] = None,
     out: AdviceFolder = None,
     advice_config: Annotated[
         Path | None,
@@ -124,6 +128,7 @@ def advise(
     import dataclasses
     import shutil
 
+    from nacre.advice.budget import read_budget, set_budget
     from nacre.advice.config import add_cost_factors, suggest_config
     from nacre.advice.kept_tasks import FOLDER
     from nacre.advice.pipeline import advise as find_advice
@@ -136,6 +141,7 @@ def advise(
     from nacre.tracking import combine_reporters, open_tracking
 
     price = read_cost(cost_file)
+    seconds = None if budget is None else read_budget(budget)
     options: dict[str, Any] = {
         "confidence": confidence,
         "rule": rule,
@@ -156,6 +162,7 @@ def advise(
         given.append(Candidate(path.stem, proposed, f"given as {path.name}"))
     config = dataclasses.replace(suggest_config(data), **changes)
     config = add_cost_factors(config, frontier or ())
+    config = config if seconds is None else set_budget(config, seconds)
     rows = None if start is None else read_start(start, old.signature)
     _check_folder(out)
     tasks = None if out is None else out / FOLDER

@@ -114,6 +114,7 @@ class LearnerConfig:
         n_cost_states: States drawn for the cost at each update.
         n_cost_states_evaluation: States drawn for the final cost, where its measure is sampled.
         form: Keep Q and C apart, or learn net values by the net Bellman operator.
+        clip_targets: Keep the critics' targets within what the log's rewards allow.
         reevaluate: Evaluate the final policy with fresh critics; off, by the training critics.
     """
 
@@ -131,6 +132,7 @@ class LearnerConfig:
     n_cost_states: int = 10
     n_cost_states_evaluation: int = 10_000
     form: Form = "apart"
+    clip_targets: bool = False
     reevaluate: bool = True
 
     def __post_init__(self) -> None:
@@ -300,4 +302,5 @@ def default() -> LearnerConfig:
         epochs=8,
         prefit_steps=2000,
         n_cost_states=64,
+        clip_targets=True,
     )

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from nacre.errors import InputError
+from nacre.learners.base import CLONED_ROWS
 from nacre.learners.net_actor_critic.config import LearnerConfig
 from nacre.logs import Log
 from nacre.policies.blackbox import BlackBox
@@ -19,8 +20,6 @@ from nacre.policies.rules import RulePolicy
 from nacre.policies.tabular import TabularPolicy
 from nacre.training.preparation import fit_scaling
 
-CLONED_ROWS = 50_000
-"""Rows of the log that a clone or a softened policy is fitted to at most."""
 LEAST_LOGIT = -20.0
 """Actions that a table forbids restart at this log probability: zero could never be left again."""
 

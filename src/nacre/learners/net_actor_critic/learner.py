@@ -7,23 +7,30 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import gymnasium
 import jax
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from nacre.errors import InputError
 from nacre.learners.base import Candidate, LearningProblem
+from nacre.learners.linear_look import LinearLook
 from nacre.learners.net_actor_critic.config import LearnerConfig, default
-from nacre.learners.net_actor_critic.first_policy import CLONED_ROWS
+from nacre.learners.net_actor_critic.journal import Learned
 from nacre.learners.net_actor_critic.run import learn
 from nacre.learners.net_actor_critic.stopping import Plateau
 from nacre.learners.scale_noise import scale_noise
-from nacre.policies.cloning.full_support import find_start
+from nacre.learners.soundness import find_collapse, find_disagreement, find_saturation
 from nacre.policies.policy import Policy
 from nacre.training.progress import Progress
 
-COPY_DIVERGENCE = 0.1
-"""Learning starts from a small copy of the old policy that is no further from it, in nats."""
+SAFER = 10.0
+"""After a collapse steps are so many times smaller and the KL weight so many times larger."""
+SAFE_RATE = 3e-4
+SAFE_KL_WEIGHT = 0.1
+LEAST_STEPS = 200
+ROWS_PER_STEP = 8
+"""Updates of an epoch grow with the rows, up to what the settings say."""
 
 
 def default_settings() -> LearnerConfig:
@@ -53,12 +60,15 @@ class NetActorCritic:
             with, or that the KL term held on to, costs value afterwards.
         cost_factor: Learn as if the switch cost so many times as much.
         settings: Critics, actor, epochs.
+        examine: Whether a collapse is looked for: in the course of learning, in the actions, and
+            by linear critics, which have to find a gain too where states are vectors.
     """
 
     kl_weight: float = 0.03
     noise: float = 0.5
     cost_factor: float = 1.0
     settings: LearnerConfig = field(default_factory=default_settings)
+    examine: bool = True
 
     def __post_init__(self) -> None:
         problems = []
@@ -82,48 +92,95 @@ class NetActorCritic:
         return name if self.cost_factor == 1.0 else f"{name}-cost{self.cost_factor:g}"
 
     def applies(self, problem: LearningProblem) -> str:
-        """To every log."""
+        """To every log but those of one step with discrete actions, which are learned directly."""
+        discrete = isinstance(problem.log.action_space, gymnasium.spaces.Discrete)
+        if discrete and problem.log.episode_lengths.max() == 1:
+            return "episodes of one step are learned from directly"
         return ""
 
     def learn(
         self, key: PRNGKeyArray, problem: LearningProblem, report: Progress
     ) -> Sequence[Candidate]:
-        """One candidate; none if learning broke down."""
+        """One candidate. If learning collapses it is begun once more, with safer settings."""
+        candidate = self._learn_once(key, problem, report)
+        if not candidate.problem:
+            return [candidate]
+        safer = dataclasses.replace(
+            self, kl_weight=max(SAFER * self.kl_weight, SAFE_KL_WEIGHT), settings=self._make_safer()
+        )
+        second = safer._learn_once(key, problem, report)
+        begun = f"begun again with KL weight {safer.kl_weight:g} and smaller steps"
+        if not second.problem:
+            origin = f"{second.origin}, {begun}: {candidate.problem}"
+            return [dataclasses.replace(second, name=self.name, origin=origin)]
+        sentence = f"{candidate.problem} It was {begun}, and dropped: {second.problem}"
+        return [dataclasses.replace(second, name=self.name, problem=sentence)]
+
+    def _make_safer(self) -> LearnerConfig:
+        """Smaller steps of critics and actor, gradients cut off."""
+        critics, actor = self.settings.critics, self.settings.actor
+        return dataclasses.replace(
+            self.settings,
+            critics=dataclasses.replace(
+                critics,
+                learning_rate=min(critics.learning_rate / SAFER, SAFE_RATE),
+                max_gradient_norm=1.0,
+            ),
+            actor=dataclasses.replace(
+                actor,
+                learning_rate=min(actor.learning_rate / SAFER, SAFE_RATE),
+                max_gradient_norm=1.0,
+            ),
+        )
+
+    def _learn_once(
+        self, key: PRNGKeyArray, problem: LearningProblem, report: Progress
+    ) -> Candidate:
         seed = int(jax.random.randint(key, (), 0, 2**31 - 1))
         cost, settings = problem.cost, self.settings
         learning, transaction = (self.cost_factor * weight for weight in cost.prices)
         actor = dataclasses.replace(settings.actor, kl_weight=self.kl_weight)
+        old_value = float(np.mean(problem.log.returns(problem.discount)))
         learned = learn(
             problem.log,
             problem.old_policy,
             dataclasses.replace(cost, learning_weight=learning, transaction_weight=transaction),
             problem.start,
-            dataclasses.replace(settings, actor=actor, discount=problem.discount),
-            old_value=float(np.mean(problem.log.returns(problem.discount))),
-            first=self._find_first(key, problem),
+            dataclasses.replace(
+                settings,
+                actor=actor,
+                discount=problem.discount,
+                steps_per_epoch=count_steps(settings.steps_per_epoch, len(problem.log)),
+            ),
+            old_value=old_value,
+            first=problem.first_policy if settings.actor.warm_start else None,
             seed=seed,
             progress=report,
         )
         if not learned.complete:
             raise KeyboardInterrupt
-        if not learned.healthy:
-            return []
+        policy, origin = self._propose(learned.policy)
         curve = tuple(epoch.net_value for epoch in learned.history)
-        return [
-            Candidate(
-                self.name,
-                *self._propose(learned.policy),
-                curve=curve,
-                stop_reason=learned.stop_reason,
-            )
-        ]
+        complaint = self._examine(key, problem, learned, policy)
+        return Candidate(self.name, policy, origin, curve, learned.stop_reason, complaint)
 
-    def _find_first(self, key: PRNGKeyArray, problem: LearningProblem) -> Policy | None:
-        """What learning starts from: the same whatever form the old policy came in."""
-        if not self.settings.actor.warm_start:
-            return None
-        rows = problem.log.observations[:CLONED_ROWS]
-        return find_start(problem.old_policy, rows, key, None, COPY_DIVERGENCE)
+    def _examine(
+        self, key: PRNGKeyArray, problem: LearningProblem, learned: Learned, policy: Policy
+    ) -> str:
+        """Why what was learned is not proposed, or nothing."""
+        if not learned.healthy:
+            return f"Learning {learned.stop_reason.split(';')[0]}."
+        if not self.examine:
+            return ""
+        curve = [epoch.net_value for epoch in learned.history]
+        scaled = self.settings.critics.scale_returns
+        loss = learned.history[-1].critic_loss if scaled else 0.0
+        complaint = find_collapse(curve, loss) or find_saturation(policy, problem)
+        if complaint or problem.log.observations.ndim != 2:
+            return complaint
+        look = LinearLook.take(key, problem, problem.log)
+        claimed = curve[-1] - look.old_value
+        return find_disagreement(claimed, look.find_net_gain(policy))
 
     def _propose(self, policy: Policy) -> tuple[Policy, str]:
         """The learned policy with less noise, where it has some, and how it came about."""
@@ -134,3 +191,8 @@ class NetActorCritic:
         if scaled is None:
             return policy, origin
         return scaled, f"{origin}, with {self.noise:g} of its noise"
+
+
+def count_steps(most: int, rows: int) -> int:
+    """Updates of an epoch: few rows are soon seen often enough."""
+    return min(most, max(LEAST_STEPS, rows // ROWS_PER_STEP))

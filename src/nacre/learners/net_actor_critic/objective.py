@@ -77,7 +77,7 @@ def objective_terms(
         old = batch.old_actions
         if old is None:
             old = problem.old_policy(batch.observations)
-        divergence = jnp.mean(batch.weights * _divergence(distribution, old))
+        divergence = jnp.mean(batch.weights * measure_divergence(distribution, old))
     return value, gain, divergence
 
 
@@ -131,7 +131,8 @@ def value_at_start(
     )
 
 
-def _divergence(new: ActionDistribution, old: ActionDistribution) -> Float[Array, " rows"]:
+def measure_divergence(new: ActionDistribution, old: ActionDistribution) -> Float[Array, " rows"]:
+    """KL(new ‖ old) at each row."""
     if isinstance(new, Categorical) and isinstance(old, Categorical):
         return new.kl(old)
     if isinstance(new, Gaussian) and isinstance(old, Gaussian):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -26,6 +27,7 @@ class SwitchingProblem(eqx.Module):
         kl_weight: Weight of KL(new ‖ old) at the log's states.
         length: Mean discounted length of an episode.
         price_share: Share of the cost that is charged; less than all of it only during a ramp.
+        limits: Least and largest value that the log's rewards allow.
     """
 
     config: LearnerConfig = eqx.field(static=True)
@@ -36,6 +38,7 @@ class SwitchingProblem(eqx.Module):
     kl_weight: Float[Array, ""]
     length: Float[Array, ""]
     price_share: Float[Array, ""]
+    limits: Float[Array, "2"]
 
     @classmethod
     def of(
@@ -45,6 +48,7 @@ class SwitchingProblem(eqx.Module):
         start: ArrayLike,
         cost: SwitchingCost,
         length: Float[Array, ""],
+        limits: tuple[float, float] = (-math.inf, math.inf),
     ) -> SwitchingProblem:
         """The problem with these settings.
 
@@ -61,6 +65,7 @@ class SwitchingProblem(eqx.Module):
             kl_weight=jnp.asarray(config.actor.kl_weight, float),
             length=length,
             price_share=jnp.ones(()),
+            limits=jnp.asarray(limits, float),
         )
 
     def charging(self, share: float) -> SwitchingProblem:

@@ -28,7 +28,7 @@ from nacre.training.batches import BatchSource, BatchStream
 from nacre.training.critics import Critics
 from nacre.training.fitted_evaluation import as_rows
 from nacre.training.loop import Outcome, epoch_keys, run_epoch
-from nacre.training.preparation import begin_critics, largest_believable
+from nacre.training.preparation import begin_critics, largest_believable, limit_values
 from nacre.training.progress import NoProgress, Progress, ProgressEvent
 from nacre.training.sources import open_source
 
@@ -71,7 +71,8 @@ def learn(
     rows = as_rows(start, old_policy.signature)
     keys = _Keys(*jax.random.split(jax.random.key(seed), 5))
     source, opened = _open_log(log, old_policy, config)
-    problem = SwitchingProblem.of(config, opened, rows, cost, source.discounted_length)
+    limits = limit_values(log, config.discount)
+    problem = SwitchingProblem.of(config, opened, rows, cost, source.discounted_length, limits)
     state = _begin(log, source, old_policy, config, keys, critics, first)
     journal = Journal()
     if checkpoint is not None:

@@ -105,6 +105,8 @@ def step(
     targets = bootstrap_targets(
         batch.rewards, batch.terminated, next_values, config.discount, current_price, config.form
     )
+    if config.clip_targets:
+        targets = jnp.clip(targets, problem.limits[0] - current_price, problem.limits[1])
     critics, critic_info = step_critics(config.critics, state.critics, batch, targets)
     occupancy, batch = _weigh_visits(problem, rows, batch, state, start_key)
 

@@ -27,6 +27,7 @@ from nacre.policies.policy import Policy, Signature
 from nacre.policies.rules import RulePolicy
 
 MOST_CELLS = 10_000
+LARGEST = float(np.finfo(np.float32).max)
 _ANSWERS = ("action", "probabilities", "mean", "std")
 _BOUNDS = ("above", "from", "below", "to", "equals")
 
@@ -38,6 +39,7 @@ class RulesFormat(PolicyFormat):
 
     label = "a rule in .toml"
     suffixes = (".toml",)
+    writable = True
 
     def read(self, source: Any, options: PolicyOptions) -> tuple[Policy, Provenance]:
         """The rule as a policy of boxes."""
@@ -54,6 +56,41 @@ class RulesFormat(PolicyFormat):
             raise InputError(
                 f"{path}: cannot be read as TOML ({describe_error(error)}); correct it there"
             ) from None
+
+    def dump(self, policy: Policy, provenance: Mapping[str, Any]) -> bytes:
+        """The rules as TOML; coordinates by their numbers, as every log knows them."""
+        if not isinstance(policy, RulePolicy):
+            raise InputError(f"a {type(policy).__name__} is no rule; choose another format")
+        if policy.head not in ("greedy", "categorical"):
+            raise InputError(f"rules with the head {policy.head!r} are not written")
+        return format_rule(policy).encode()
+
+
+def format_rule(policy: RulePolicy) -> str:
+    """A rule of discrete actions as people write it."""
+    names = name_observations(policy.signature, None)
+    boxes = zip(np.asarray(policy.lower), np.asarray(policy.upper), strict=True)
+    parts = []
+    for number, (low, high) in enumerate(boxes):
+        conditions = []
+        for name, least, most in zip(names, low, high, strict=True):
+            bounds = [f"from = {least}"] if np.isfinite(least) else []
+            bounds += [f"to = {most}"] if np.isfinite(most) else []
+            if bounds:
+                conditions.append(f"{name} = {{ {', '.join(bounds)} }}")
+        # A box without bounds decides everywhere: none behind it is ever asked.
+        when = ", ".join(conditions) or f"{names[0]} = {{ from = {-LARGEST} }}"
+        parts.append(f"[[rule]]\nwhen = {{ {when} }}\n{_format_answer(policy, number)}")
+    parts.append(f"[otherwise]\n{_format_answer(policy, len(parts))}")
+    return "\n\n".join(parts) + "\n"
+
+
+def _format_answer(policy: RulePolicy, number: int) -> str:
+    outputs = np.asarray(policy.outputs[number], np.float64)
+    if policy.head == "greedy":
+        return f"action = {int(outputs.argmax())}"
+    weights = np.exp(outputs - outputs.max())
+    return f"probabilities = {(weights / weights.sum()).tolist()}"
 
 
 def name_observations(signature: Signature, log: Log | None) -> tuple[str, ...]:
@@ -155,7 +192,10 @@ def _read_conditions(when: Any, names: Sequence[str], place: str) -> list[Interv
     if not isinstance(when, dict) or not when:
         raise InputError(f"{place}: when = {{ column = {{ from = 2, below = 5 }} }} is missing")
     box = [(np.float32(-np.inf), np.float32(np.inf))] * len(names)
+    numbered = [f"observation_{i}" for i in range(len(names))]
     for name, bounds in when.items():
+        if name in numbered and name not in names:
+            name = names[numbered.index(name)]
         if name not in names:
             raise InputError(
                 f"{place}: there is no column {name!r:.60}; there are {', '.join(names):.200}"
