@@ -1,0 +1,1 @@
+"""After the decision: a plan in stages, its assignment, and a watch over the live log."""
