@@ -124,9 +124,7 @@ def choose_design(
     nearest = Fraction(share).limit_denominator(LARGEST_SET)
     least, most = Fraction(1, LARGEST_SET), Fraction(LARGEST_SET - 1, LARGEST_SET)
     nearest = Fraction(1) if share >= 1.0 else min(max(nearest, least), most)
-    return Design(
-        unit, nearest.denominator, nearest.numerator, episodes_per_unit, gap, seed, stage
-    )
+    return Design(unit, nearest.denominator, nearest.numerator, episodes_per_unit, gap, seed, stage)
 
 
 def list_assignment(design: Design, n_units: int) -> Iterator[dict[str, int]]:

@@ -95,7 +95,7 @@ def running_variance(scores: Floats) -> Floats:
 
 
 def long_run_variance(numbers: Floats) -> float:
-    """n times the variance of the mean of a series whose neighbours may depend on each other.
+    """The variance of the mean of a series, times n; neighbours may depend on each other.
 
     By the means of about √n batches; at least the plain sample variance.
     """

@@ -18,8 +18,8 @@ class CostCurve:
 
         𝓛(λ) = λ 𝓛(1)   and   𝓣(λ) = 𝓣(1) + (1 - λ) 𝓛(1),
 
-    and C(λ) = c_l 𝓛(λ) + c_t 𝓣(λ) for λ > 0, C(0) = 0. Where the cost is not of that form, all of it
-    is charged at the first step: that is never too little.
+    and C(λ) = c_l 𝓛(λ) + c_t 𝓣(λ) for λ > 0, C(0) = 0. Where the cost is not of that form, all of
+    it is charged at the first step: that is never too little.
 
     Args:
         learning_weight: c_l.
