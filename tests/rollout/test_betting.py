@@ -31,19 +31,15 @@ CONFSEQ = {
 def bet_plainly(scores: np.ndarray, m: float, sign: float, alpha: float = 0.05) -> list[float]:
     """The capital, score by score, as the paper writes it."""
     capital, found = 1.0, []
-    mean, spread, n = 0.5, 0.25, 0
-    squares = 0.25
-    total = 0.5
+    spread, squares, total = 0.25, 0.25, 0.5
     for t, x in enumerate(scores, start=1):
         bet = math.sqrt(2 * math.log(1 / alpha) / (spread * t * math.log(1 + t)))
         bet = min(bet, 0.5 / (m if sign > 0 else 1 - m))
         capital *= 1 + sign * bet * (x - m)
         found.append(capital)
-        n += 1
         total += x
-        mean = total / (n + 1)
-        squares += (x - mean) ** 2
-        spread = squares / (n + 1)
+        squares += (x - total / (t + 1)) ** 2
+        spread = squares / (t + 1)
     return found
 
 

@@ -48,7 +48,8 @@ def betting_bounds(scores: Floats, alpha: float, least: float, most: float) -> B
     for first in range(0, len(unit), max(1, CHUNK // GRID)):
         part = slice(first, first + max(1, CHUNK // GRID))
         rising, falling = (
-            capital[side] + np.cumsum(_log_growth(unit[part], bets[part], grid, sign), axis=0)
+            capital[side]
+            + np.cumsum(log_growth(unit[part, None], bets[part, None], grid, sign), axis=0)
             for side, sign in enumerate((1.0, -1.0))
         )
         capital = np.stack([rising[-1], falling[-1]])
@@ -60,21 +61,22 @@ def betting_bounds(scores: Floats, alpha: float, least: float, most: float) -> B
 
 
 def find_bets(unit: Floats, alpha: float) -> Floats:
-    """(n,) √(2 log(1/α) / (v_{t-1} t log(1 + t))), v the variance before, from a prior of 1/4."""
-    t = np.arange(1, len(unit) + 1)
-    means = (0.5 + np.cumsum(unit)) / (t + 1)
-    variances = (0.25 + np.cumsum((unit - means) ** 2)) / (t + 1)
-    before = np.concatenate([[0.25], variances[:-1]])
+    """(..., n) √(2 log(1/α) / (v t log(1 + t))), v the variance before, from a prior of 1/4."""
+    t = np.arange(1, unit.shape[-1] + 1)
+    means = (0.5 + np.cumsum(unit, axis=-1)) / (t + 1)
+    variances = (0.25 + np.cumsum((unit - means) ** 2, axis=-1)) / (t + 1)
+    first = np.full((*unit.shape[:-1], 1), 0.25)
+    before = np.concatenate([first, variances[..., :-1]], axis=-1)
     return np.asarray(np.sqrt(2.0 * math.log(1.0 / alpha) / (before * t * np.log1p(t))))
 
 
-def _log_growth(unit: Floats, bets: Floats, grid: Floats, sign: float) -> Floats:
-    """(n, grid) log(1 ± λ (x - m)); bets are cut so that no score takes more than a share."""
-    room = grid if sign > 0 else 1.0 - grid
+def log_growth(unit: Floats, bets: Floats, means: Floats, sign: float) -> Floats:
+    """The growth log(1 ± λ (x - m)); bets are cut so that no score takes more than a share."""
+    room = means if sign > 0 else 1.0 - means
     with np.errstate(divide="ignore"):
         most = np.where(room > 0, LARGEST_BET / np.maximum(room, 1e-300), np.inf)
-    cut = np.minimum(bets[:, None], most)
-    return np.asarray(np.log1p(sign * cut * (unit[:, None] - grid)))
+    cut = np.minimum(bets, most)
+    return np.asarray(np.log1p(sign * cut * (unit - means)))
 
 
 def _first_kept(kept: NDArray[np.bool_], grid: Floats) -> Floats:

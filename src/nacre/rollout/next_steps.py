@@ -6,11 +6,16 @@ import math
 from collections.abc import Sequence
 
 from nacre.advice.record import DecisionRecord
-from nacre.rollout.plan_record import NextStep, Stage
+from nacre.rollout.net_curve import NetCurve
+from nacre.rollout.plan_record import CurvePoint, NextStep, Stage
 
 
-def list_next_steps(record: DecisionRecord, stages: Sequence[Stage]) -> tuple[NextStep, ...]:
+def list_next_steps(
+    record: DecisionRecord, stages: Sequence[Stage], curve: Sequence[CurvePoint] = ()
+) -> tuple[NextStep, ...]:
     """Possible next steps, the cheapest first; none where nothing is open.
+
+    A part of the switch that the log proves comes before everything else: it is settled.
 
     Their prices: more episodes of the old policy change nothing and cost nothing; a stage costs
     what it costs to begin, and what it may lose until a loss is found.
@@ -19,7 +24,24 @@ def list_next_steps(record: DecisionRecord, stages: Sequence[Stage]) -> tuple[Ne
         return ()
     steps = [_collect(record), *_begin(stages)]
     known = [one for one in steps if one is not None]
-    return tuple(sorted(known, key=_order))
+    return (*_take_proven(curve), *sorted(known, key=_order))
+
+
+def _take_proven(curve: Sequence[CurvePoint]) -> list[NextStep]:
+    """The largest part of the switch that is proven."""
+    proven = NetCurve(tuple(curve)).proven
+    if proven is None:
+        return []
+    low = proven.net_gain.low
+    return [
+        NextStep(
+            name="proven part",
+            what=f"switch a part: {proven.name}. Its net gain is at least {low:.4g} by the log",
+            price=proven.cost,
+            episodes=0,
+            proven=True,
+        )
+    ]
 
 
 def _collect(record: DecisionRecord) -> NextStep | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +14,7 @@ from nacre.errors import InputError
 from nacre.rollout.design import Design, UnitKind, choose_design
 from nacre.rollout.guardrails import parse_guardrail
 from nacre.rollout.next_steps import list_next_steps
-from nacre.rollout.plan_record import OldReturns, Plan, Stage
+from nacre.rollout.plan_record import CurvePoint, OldReturns, Plan, Stage
 from nacre.rollout.sequences import LEAST_SCORES, Floats, long_run_variance
 from nacre.rollout.simulation import Need, simulate_stage
 from nacre.rollout.stages import CostCurve
@@ -80,6 +81,7 @@ def make_plan(
     options: PlanOptions | None = None,
     *,
     seen_share: float | None = None,
+    curve_points: Sequence[CurvePoint] = (),
 ) -> Plan:
     """A roll-out of the finalist that an advice is about.
 
@@ -89,6 +91,7 @@ def make_plan(
         options: What is asked of the plan.
         seen_share: Share of a start's value that falls into an episode as it is logged; found from
             the record if not given.
+        curve_points: What the log says of partial switches, if that was asked.
     """
     options = options or PlanOptions()
     for text in options.guardrails:
@@ -124,7 +127,8 @@ def make_plan(
         return_bounds=options.return_bounds,
         guardrails=options.guardrails,
         stages=stages,
-        next_steps=list_next_steps(record, stages),
+        next_steps=list_next_steps(record, stages, curve_points),
+        curve=tuple(curve_points),
         value=value_plan(promised, seen, curve, stages, options.risk, options.seed),
         notes=_remark(record, curve, seen),
         advice={name: getattr(record, name) for name in ("reason", "remedy", "probability", "seed")}

@@ -36,6 +36,12 @@ class Scores:
         """Bounds of the gain after each set; each side alone holds with 1 - α."""
         return bound_mean(self.values, alpha, best_at, self.spreads)
 
+    def scale(self, factor: float) -> Scores:
+        """The same with a spread that is so many times as large."""
+        return Scores(
+            factor * self.values, factor**2 * self.spreads, factor * self.new, factor * self.old
+        )
+
     @property
     def variance(self) -> float:
         """Variance of a score, with the same floor as the bounds."""

@@ -79,7 +79,7 @@ def simulate_stage(
     stops = first_above(streams, gain, break_even, alpha, fixed)
     found = np.isfinite(stops)
     waited = np.where(found, stops, n_sets)
-    backs = first_below(streams, -abs(gain), alpha, fixed)
+    backs = first_below(streams.scale(find_inflation(returns)), -abs(gain), alpha, fixed)
     lost = np.where(np.isfinite(backs), backs, n_sets) * design.new_per_set
     per_set = abs(gain) * design.episodes_per_unit
     return Need(
@@ -90,6 +90,17 @@ def simulate_stage(
         float(np.quantile(lost, BUDGET_SHARE)) * per_set,
         variance,
     )
+
+
+def find_inflation(returns: Floats) -> float:
+    """By how much the spread may be larger than the log's.
+
+    As if the log had one more return, twice as far from the mean as the furthest of them. Where
+    returns are rare and large, a log has seen few of them, and what a loss costs until it is found
+    would be told too low.
+    """
+    squares = (returns - returns.mean()) ** 2
+    return math.sqrt(1.0 + 4.0 * float(squares.max()) / float(squares.sum()))
 
 
 def count_fixed(gap: float, variance: float, alpha: float, power: float) -> int:

@@ -6,6 +6,7 @@ whatever makes the live log untrustworthy; then whether going on is proven to pa
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -66,6 +67,8 @@ def decide(evidence: Evidence) -> tuple[LiveVerdict, str]:
             f"going on does not pay: the gain of an episode is below {evidence.high:.4g}, it would "
             f"have to exceed {evidence.break_even:.4g}"
         )
+    if math.isinf(evidence.low) or math.isinf(evidence.high):
+        return "keep collecting", "too few whole sets for bounds of the gain so far"
     return "keep collecting", (
         f"the gain of an episode lies between {evidence.low:.4g} and {evidence.high:.4g}; going on "
         f"pays above {evidence.break_even:.4g}"

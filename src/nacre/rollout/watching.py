@@ -155,8 +155,10 @@ def _check_rail(
         bounds = bound_mean(values, risk, stage.best_at, spreads)
         mean, low, high = float(bounds.mean[-1]), float(bounds.low[-1]), float(bounds.high[-1])
     broken = low > rail.limit if rail.at_most else high < rail.limit
-    text = f"{rail.text} (is {mean:.4g}, at {'least' if rail.at_most else 'most'} "
-    text += f"{low if rail.at_most else high:.4g})"
+    bound = low if rail.at_most else high
+    side = "least" if rail.at_most else "most"
+    known = f", at {side} {bound:.4g}" if math.isfinite(bound) else ""
+    text = f"{rail.text} (is {mean:.4g}{known})" if len(values) else rail.text
     return {
         "guardrail": rail.text,
         "broken": bool(broken),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -69,6 +70,16 @@ def plan(
     policy: Annotated[
         Path | None, typer.Option("--policy", help="File of the old policy: watch checks it.")
     ] = None,
+    log: Annotated[
+        str | None, typer.Option("--log", help="The advice's log: partial switches are estimated.")
+    ] = None,
+    cost_file: Annotated[
+        Path | None, typer.Option("--cost", help="The advice's cost.toml, with --log.")
+    ] = None,
+    region: Annotated[
+        list[str] | None,
+        typer.Option("--region", help="A switch there only, as in '0 >= 1.5' or 'states 2,3'."),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", help="Folder for plan.json, the page and the policies.")
     ] = None,
@@ -80,7 +91,8 @@ def plan(
     """Plan a roll-out of the finalist of an advice: stages, prices, episodes, bounds.
 
     For an undecided verdict it says what would settle it, the cheapest first. With --quiet the
-    number of stages is printed.
+    number of stages is printed. With --log, --policy and --cost the net gain of partial switches
+    is estimated from the log, and the largest one that is proven is named.
     """
     from nacre.cli import console
     from nacre.cli.rollout import describe_plan, save_plan
@@ -100,11 +112,13 @@ def plan(
         return_bounds=_read_bounds(least, most),
         seed=seed,
     )
-    found = make_plan(record, evidence.returns, options)
+    folder = advice if advice.is_dir() else advice.parent
+    new = folder / "policy" / "new.safetensors"
+    curve = _find_curve(record, log, policy, cost_file, new, region or (), quiet)
+    found = make_plan(record, evidence.returns, options, curve_points=curve)
     if out is not None:
         if out.is_file():
             raise InputError(f"{out}: is a file; give a folder")
-        new = (advice if advice.is_dir() else advice.parent) / "policy" / "new.safetensors"
         found = save_plan(found, out, new, policy)
     if as_json:
         console.print_json(found.as_json())
@@ -206,6 +220,39 @@ def watch(
     job = Watch(found, log, stage, policies, columns, out or folder, as_json, quiet)
     verdict = follow_log(job, every) if follow else take_look(job)
     raise typer.Exit(EXIT_CODES[verdict])
+
+
+def _find_curve(
+    record: Any,
+    log: str | None,
+    policy: Path | None,
+    cost_file: Path | None,
+    new_policy: Path,
+    regions: Sequence[str],
+    quiet: bool,
+) -> tuple[Any, ...]:
+    """Partial switches by the log, if it is there."""
+    if log is None:
+        if regions or cost_file is not None:
+            raise InputError(
+                "--region and --cost: partial switches need --log, --policy and --cost"
+            )
+        return ()
+    if policy is None or cost_file is None:
+        raise InputError("--log: partial switches need --policy and --cost as well")
+    from nacre.cli.waiting import open_wait, read_log_aloud, read_policy_aloud
+    from nacre.costs import read_cost
+    from nacre.policies.region import parse_region
+    from nacre.rollout.net_curve import find_net_curve
+    from nacre.rollout.setting import rebuild_setting
+
+    cost, where = read_cost(cost_file), [parse_region(text) for text in regions]
+    data = read_log_aloud(log, quiet=quiet)
+    seed = record.seed or 0
+    old, _ = read_policy_aloud(policy, data, seed=seed, quiet=quiet)
+    new, _ = read_policy_aloud(new_policy, data, seed=seed, quiet=quiet)
+    with open_wait("estimating partial switches", quiet=quiet):
+        return find_net_curve(rebuild_setting(record, data, old, cost), new, where).points
 
 
 def _read_shares(text: str | None) -> tuple[float, ...]:
