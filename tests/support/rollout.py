@@ -9,6 +9,7 @@ import numpy as np
 from gymnasium.spaces import Discrete
 from numpy.typing import NDArray
 
+from nacre.advice.record import DecisionRecord
 from nacre.logs import Log
 from nacre.rollout.design import Design
 from nacre.simulators import FiniteWorld
@@ -76,3 +77,33 @@ def play_design(design: Design, n_units: int, **options: Any) -> Log:
     arms = np.repeat(design.draw(n_units), design.episodes_per_unit)
     units = np.repeat(np.arange(n_units), design.episodes_per_unit)
     return add_columns(play(arms, **options), {"unit": units, "arm": arms.astype(int)})
+
+
+def make_record(**changes: Any) -> DecisionRecord:
+    """A decision about two rooms: the best policy gains 2.8 and costs 0.5."""
+    cost = {"total": 0.48, "learning": 0.48, "transaction": 0.0}
+    masses = {"learning_mass": 0.48, "transaction_mass": 0.52}
+    net = {"mean": 2.32, "low": 2.2, "high": 2.44}
+    candidate = {
+        "name": "best",
+        "value": {"mean": 3.9, "low": 3.8, "high": 4.0},
+        "net_gain": net,
+        "probability": 0.99,
+        "cost": cost | masses,
+        "price": {"learning_weight": 1.0, "transaction_weight": 0.0} | masses,
+    }
+    document = {
+        "verdict": "switch",
+        "probability": 0.99,
+        "reason": "the net gain is at least 2.2 with 95 % confidence",
+        "net_gain": net,
+        "old_value": {"mean": 1.1, "low": 1.0, "high": 1.2},
+        "new_value": candidate["value"],
+        "cost": cost | masses,
+        "chosen": "best",
+        "candidates": [candidate],
+        "cost_model": {"kind": "transport", "link": "identity"},
+        "config": {"discount": 0.8},
+        "seed": 0,
+    }
+    return DecisionRecord.model_validate(document | changes)

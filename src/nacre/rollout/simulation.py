@@ -13,8 +13,10 @@ from nacre.rollout.scores import Scores, score_sets
 from nacre.rollout.sequences import LEAST_SCORES, Floats
 
 STREAMS = 400
+LEAST_STREAMS = 100
+MOST_SCORES = 2_000_000
 PILOT_SETS = 2000
-MOST_SETS = 20_000
+MOST_SETS = 5000
 MOST_NUMBERS = 8_000_000
 """Outcomes that are held in memory at a time."""
 BUDGET_SHARE = 0.975
@@ -29,7 +31,7 @@ class Need:
         fixed_sets: Sets of a test with one look at the end, at the same error and power.
         mean_sets: Mean number of sets until the gain is proven, looked at after each.
         late_sets: Number after which 90 % of the streams have proven it.
-        proven: Share of streams that prove it within four times the fixed number.
+        proven: Share of streams that prove it within about four times the fixed number.
         loss: What a loss of the size of the gain costs until it is found, in 95 % of cases.
         variance: Variance of a score.
     """
@@ -74,12 +76,14 @@ def simulate_stage(
     fixed = count_fixed(gap, variance, alpha, power)
     if fixed > MOST_SETS:
         return None
-    n_sets = max(2 * LEAST_SCORES, 4 * fixed)
-    streams = draw_scores(returns, design, (STREAMS, n_sets), rng)
+    inflation = find_inflation(returns)
+    n_sets = max(2 * LEAST_SCORES, math.ceil(4 * fixed * inflation**2))
+    n_streams = min(STREAMS, max(LEAST_STREAMS, MOST_SCORES // n_sets))
+    streams = draw_scores(returns, design, (n_streams, n_sets), rng)
     stops = first_above(streams, gain, break_even, alpha, fixed)
     found = np.isfinite(stops)
     waited = np.where(found, stops, n_sets)
-    backs = first_below(streams.scale(find_inflation(returns)), -abs(gain), alpha, fixed)
+    backs = first_below(streams.scale(inflation), -abs(gain), alpha, fixed)
     lost = np.where(np.isfinite(backs), backs, n_sets) * design.new_per_set
     per_set = abs(gain) * design.episodes_per_unit
     return Need(
@@ -95,12 +99,12 @@ def simulate_stage(
 def find_inflation(returns: Floats) -> float:
     """By how much the spread may be larger than the log's.
 
-    As if the log had one more return, twice as far from the mean as the furthest of them. Where
-    returns are rare and large, a log has seen few of them, and what a loss costs until it is found
-    would be told too low.
+    As if the log had one more return, three times as far from the mean as the furthest of them.
+    Where returns are rare and large, a log has seen few of them, and what a loss costs until it is
+    found would be told too low.
     """
     squares = (returns - returns.mean()) ** 2
-    return math.sqrt(1.0 + 4.0 * float(squares.max()) / float(squares.sum()))
+    return math.sqrt(1.0 + 9.0 * float(squares.max()) / float(squares.sum()))
 
 
 def count_fixed(gap: float, variance: float, alpha: float, power: float) -> int:
