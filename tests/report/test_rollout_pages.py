@@ -38,7 +38,7 @@ def test_the_page_of_a_plan_shows_stages_prices_and_next_steps(plan: Plan, tmp_p
         "Roll-out in 2 stages",
         "What would settle it",
         "Its net gain is at least 0.1 by the log",
-        "10% of the way (proven)",
+        "✓ 10% of the way",
         "terminated - old &lt;= 0.02",
         "Share of the new policy, stage by stage",
         "What going in steps is worth",

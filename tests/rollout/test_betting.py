@@ -84,11 +84,12 @@ def test_bets_do_not_see_the_score_they_are_made_on() -> None:
 def test_it_errs_no_more_than_it_may_even_with_rare_outcomes() -> None:
     rng = np.random.default_rng(103)
     wrong = np.zeros(2)
-    for _ in range(200):
-        scores = (rng.random(300) < 0.03).astype(float)
+    for _ in range(60):
+        scores = (rng.random(200) < 0.03).astype(float)
         found = betting_bounds(scores, 0.05, 0.0, 1.0)
         wrong += (found.low > 0.03).any(), (found.high < 0.03).any()
-    assert np.all(wrong <= 16)
+    # 5 % of 60 streams, and three standard errors of that.
+    assert np.all(wrong <= 8)
 
 
 def test_wrong_bounds_are_refused() -> None:

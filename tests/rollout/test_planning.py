@@ -68,7 +68,7 @@ def test_a_promise_that_does_not_pay_says_so(old_returns: np.ndarray) -> None:
 
 def test_a_part_of_the_value_may_lie_behind_the_cut() -> None:
     record = make_record()
-    assert find_seen_share(record, np.full(3, 0.55)) == pytest.approx(0.5)
+    assert find_seen_share(record, np.full(3, 0.45)) == pytest.approx(0.5)
     assert find_seen_share(record, np.full(3, 1.2)) == 1.0
     assert find_seen_share(record, np.full(3, -1.0)) == 1.0
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from nacre.rollout.design import choose_design
+from nacre.rollout.scores import score_sets
 from nacre.rollout.sequences import (
     LEAST_SCORES,
     bound_mean,
@@ -74,6 +76,19 @@ def test_looking_after_every_score_errs_no_more_than_it_may() -> None:
     # 5 % of 2,000 streams and two standard errors of that: 6 %.
     assert np.mean((found.low > 0).any(axis=-1)) <= 0.06
     assert np.mean((found.high < 0).any(axis=-1)) <= 0.06
+
+
+def test_rare_outcomes_need_the_spread_of_the_other_arm() -> None:
+    rng = np.random.default_rng(104)
+    design = choose_design(0.1, "episode")
+    shape = (400, 150, 10)
+    outcomes = np.where(rng.random(shape) < 0.03, rng.exponential(10.0, shape), 0.0)
+    chosen = rng.random(shape).argsort(axis=-1) < 1
+    scores = score_sets(outcomes, chosen, design)
+    plain, floored = bound_mean(scores.values, 0.05, 60), scores.bound(0.05, 60)
+    assert np.mean((plain.high < 0).any(axis=-1)) > 0.2
+    assert np.mean((floored.high < 0).any(axis=-1)) <= 0.05
+    assert np.mean((floored.low > 0).any(axis=-1)) <= 0.05
 
 
 def test_the_number_needed_is_the_first_that_is_enough() -> None:

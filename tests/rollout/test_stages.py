@@ -7,6 +7,7 @@ import ot
 import pytest
 
 from nacre.costs import TransportCost, groups
+from nacre.costs.measures import FiniteStates
 from nacre.policies.mixture import mix_policies
 from nacre.policies.tabular import TabularPolicy
 from nacre.rollout.stages import CostCurve
@@ -18,7 +19,7 @@ LEARNING, TRANSACTION = 5.0, 2.0
 
 
 def make_curve() -> CostCurve:
-    cost = TransportCost(LEARNING, TRANSACTION, groups.indices(SETS))
+    cost = TransportCost(LEARNING, TRANSACTION, groups.indices(SETS), state_measure=FiniteStates())
     whole = cost.evaluate(*(TabularPolicy.from_probabilities(table) for table in (OLD, NEW)))
     return CostCurve(
         LEARNING, TRANSACTION, whole.learning_mass, whole.transaction_mass, whole.total, True
@@ -35,7 +36,7 @@ def transport_plainly(share: float) -> float:
 
 @pytest.mark.parametrize("share", [0.05, 0.3, 0.5, 0.9, 1.0])
 def test_three_ways_to_the_cost_of_a_mixture_agree(share: float) -> None:
-    cost = TransportCost(LEARNING, TRANSACTION, groups.indices(SETS))
+    cost = TransportCost(LEARNING, TRANSACTION, groups.indices(SETS), state_measure=FiniteStates())
     old, new = (TabularPolicy.from_probabilities(table) for table in (OLD, NEW))
     evaluated = cost.evaluate(old, mix_policies(old, new, share)).total
     curve = make_curve()

@@ -111,6 +111,8 @@ def test_a_broken_guardrail_leads_back(plan: Plan) -> None:
     assert found.verdict == "step back"
     assert "return - old <= 0.5" in found.reason
     assert [rail["broken"] for rail in found.document["guardrails"]] == [True, False]
+    always = plan.model_copy(update={"guardrails": ("length >= 30",)})
+    assert look_at(always, log, 1, POLICIES).verdict == "step back"
 
 
 def test_bounded_returns_are_bet_on(plan: Plan) -> None:

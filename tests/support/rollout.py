@@ -97,7 +97,7 @@ def make_record(**changes: Any) -> DecisionRecord:
         "probability": 0.99,
         "reason": "the net gain is at least 2.2 with 95 % confidence",
         "net_gain": net,
-        "old_value": {"mean": 1.1, "low": 1.0, "high": 1.2},
+        "old_value": {"mean": 0.9, "low": 0.8, "high": 1.0},
         "new_value": candidate["value"],
         "cost": cost | masses,
         "chosen": "best",

@@ -16,7 +16,7 @@ import numpy as np
 
 from nacre.experiments.records import Record
 from nacre.rollout.betting import find_bets, log_growth
-from nacre.rollout.design import Design, choose_design
+from nacre.rollout.design import Design, UnitKind, choose_design
 from nacre.rollout.scores import Scores, score_sets
 from nacre.rollout.sequences import Floats
 from nacre.rollout.simulation import count_fixed, first_above, first_below, simulate_stage
@@ -85,7 +85,7 @@ def list_runs(seeds: Sequence[int]) -> list[dict[str, Any]]:
 
 def run_one(run: dict[str, Any], cache: Path, old_policies: Path) -> Record:
     """One record; nothing is cached."""
-    unit = "block" if run["shape"] == "autocorrelated blocks" else "episode"
+    unit: UnitKind = "block" if run["shape"] == "autocorrelated blocks" else "episode"
     design = choose_design(run["share"], unit)
     setting = Setting(run["shape"], design)
     rng = np.random.default_rng([run["seed"], list(SHAPES).index(run["shape"]), design.set_size])

@@ -54,7 +54,7 @@ def draw_curve(points: Sequence[CurvePoint]) -> Markup | None:
         return None
     rows = [
         Row(
-            f"{point.name}{' (proven)' if point.proven else ''}",
+            f"{'✓ ' if point.proven else ''}{point.name}",
             "net" if point.informative else "unused",
             point.net_gain.mean,
             point.net_gain.low,

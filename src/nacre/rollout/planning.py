@@ -260,7 +260,7 @@ def _check_returns(returns: Floats, options: PlanOptions) -> Floats:
     if numbers.ndim != 1 or len(numbers) < LEAST_EPISODES or not np.all(np.isfinite(numbers)):
         raise InputError(
             f"returns of {numbers.size} episodes: a plan needs the returns of at least "
-            f"{LEAST_EPISODES}; give --log, or an advice with its evidence.npz"
+            f"{LEAST_EPISODES}; ask for an advice with --out, which keeps them in evidence.npz"
         )
     bounds = options.return_bounds
     if bounds is not None and not (bounds[0] <= numbers.min() and numbers.max() <= bounds[1]):

@@ -21,7 +21,14 @@ from nacre.rollout.live_checks import check_assignment, check_drift, check_polic
 from nacre.rollout.live_log import LiveUnits, read_units
 from nacre.rollout.plan_record import Plan, Stage
 from nacre.rollout.scores import Scores, score_sets
-from nacre.rollout.sequences import Bounds, bound_mean, count_needed
+from nacre.rollout.sequences import (
+    LEAST_SCORES,
+    Bounds,
+    Floats,
+    bound_mean,
+    count_needed,
+    long_run_variance,
+)
 from nacre.rollout.verdicts import Evidence, LiveVerdict, decide
 
 DRAWN_POINTS = 120
@@ -111,11 +118,13 @@ def bound_gain(
     Where no unit runs the old policy any more, the old log's mean stands for it; its error is
     added.
     """
-    values, shift, extra = scores.values, 0.0, 0.0
+    values, spreads, shift, extra = scores.values, scores.spreads, 0.0, 0.0
     if design.complete:
         shift = plan.old_returns.mean
         extra = float(ndtri(1.0 - loss_risk / 2)) * plan.old_returns.error
-        values = values - shift
+        values, spreads = _alone(values - shift)
+        # A controller that earns nothing at all has no spread; it is no less certain than the old.
+        spreads = np.maximum(spreads, plan.old_returns.variance * design.score_factor)
     if not len(values):
         return Bounds(values, values, values)
     found = []
@@ -127,8 +136,16 @@ def bound_gain(
             )
             found.append(betting_bounds(values, risk, *reach))
         else:
-            found.append(bound_mean(values, risk, stage.best_at, scores.spreads))
+            found.append(bound_mean(values, risk, stage.best_at, spreads))
     return Bounds(found[0].mean, found[0].low - extra, found[1].high + extra)
+
+
+def _alone(values: Floats) -> tuple[Floats, Floats]:
+    """Numbers of one arm, and their spread: neighbours in time may depend on each other.
+
+    Nothing was drawn here that would make them independent.
+    """
+    return values, np.full((*values.shape, 2), long_run_variance(values))
 
 
 def compare_promise(plan: Plan, low: float, high: float) -> str:
@@ -148,12 +165,15 @@ def _check_rail(
     outcomes = read_outcomes(live.log, rail, plan.discount)
     scores = score_sets(*live.fill_sets(outcomes, design), design)
     relative = rail.relative and not design.complete
-    values, spreads = (scores.values, scores.spreads) if relative else (scores.new, None)
+    values, spreads = (scores.values, scores.spreads) if relative else _alone(scores.new)
     mean, low, high = math.nan, -math.inf, math.inf
     if len(values):
         risk = plan.risk / 2 / n_rails
         bounds = bound_mean(values, risk, stage.best_at, spreads)
         mean, low, high = float(bounds.mean[-1]), float(bounds.low[-1]), float(bounds.high[-1])
+        if len(values) >= LEAST_SCORES and np.ptp(values) == 0:
+            # What is always the same is known: a limit that is always broken is broken.
+            low = high = mean
     broken = low > rail.limit if rail.at_most else high < rail.limit
     bound = low if rail.at_most else high
     side = "least" if rail.at_most else "most"
