@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import importlib.util
 import json
 import re
 import shutil
@@ -153,10 +154,11 @@ def drive(network: str, choices: tuple[Choose, Choose], arms: np.ndarray, policy
 
 def change_traffic(folder: Path) -> Path:
     """The same intersection with more vehicles from the west."""
-    import sumo_rl
-
+    found = importlib.util.find_spec("sumo_rl")
+    if found is None or found.origin is None:
+        raise SystemExit("the story needs SUMO: pip install nacre[sumo]")
     folder.mkdir(parents=True, exist_ok=True)
-    nets = Path(sumo_rl.__file__).parent / "nets" / "single-intersection"
+    nets = Path(found.origin).parent / "nets" / "single-intersection"
     network = folder / f"heavier{NETWORK_SUFFIX}"
     shutil.copyfile(nets / f"single-intersection{NETWORK_SUFFIX}", network)
     routes = re.sub(f'probability="{HEAVIER[0]}"', f'probability="{HEAVIER[1]}"',

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from nacre.costs import describe_cost
 from nacre.errors import InputError
 from nacre.policies.region import parse_region
 from nacre.rollout.net_curve import NetCurve, find_net_curve
@@ -41,14 +42,14 @@ def find_truth(table: np.ndarray) -> float:
 def test_the_truth_lies_within_the_band(curve: NetCurve) -> None:
     tables = [(1 - share) * OLD + share * BEST for share in SHARES]
     tables.append(np.stack([OLD[0], BEST[1]]))
-    for point, table in zip(curve.points, tables, strict=True):
+    for point, table in zip(curve.points[:4], tables, strict=True):
         assert point.net_gain.low is not None
         assert point.net_gain.high is not None
         assert point.net_gain.low < find_truth(table) < point.net_gain.high
 
 
 def test_steps_are_proven_from_the_smallest_up(curve: NetCurve) -> None:
-    names = [point.name for point in curve.points]
+    names = [point.name for point in curve.points[:4]]
     assert names == ["10% of the way", "40% of the way", "100% of the way", "where states 1"]
     assert curve.best is not None
     assert curve.best.name == "100% of the way"
@@ -63,8 +64,11 @@ def test_steps_are_proven_from_the_smallest_up(curve: NetCurve) -> None:
 
 def test_another_log_than_the_advice_had_is_refused() -> None:
     log = make_rooms_log()
-    record = make_record(log={"sha256": log.fingerprint()})
-    found = rebuild_setting(record, log, make_policy(OLD), make_cost(1.0))
+    cost = make_cost(1.0)
+    record = make_record(log={"sha256": log.fingerprint()}, cost_model=describe_cost(cost))
+    found = rebuild_setting(record, log, make_policy(OLD), cost)
     assert found.config.discount == 0.8
+    with pytest.raises(InputError, match="is not the cost of this advice"):
+        rebuild_setting(record, log, make_policy(OLD), make_cost(2.0))
     with pytest.raises(InputError, match="is not the log of this advice"):
         rebuild_setting(make_record(log={"sha256": "0"}), log, make_policy(OLD), make_cost(1.0))

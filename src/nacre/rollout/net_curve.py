@@ -26,6 +26,7 @@ from nacre.learners.base import Candidate
 from nacre.policies.mixture import mix_policies
 from nacre.policies.policy import Policy
 from nacre.policies.region import Region, switch_region
+from nacre.rollout.gaining_states import find_gaining_states
 from nacre.rollout.plan_record import CurvePoint
 
 SHARES = (0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0)
@@ -33,9 +34,15 @@ SHARES = (0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0)
 
 @dataclass(frozen=True)
 class NetCurve:
-    """Partial switches in the order in which they are tested: mixtures first, then regions."""
+    """Partial switches in the order in which they are tested: mixtures first, then regions.
+
+    Args:
+        points: What is known of each.
+        policies: The policy of each, as far as they were kept.
+    """
 
     points: tuple[CurvePoint, ...]
+    policies: tuple[Policy, ...] = ()
 
     @property
     def proven(self) -> CurvePoint | None:
@@ -62,6 +69,8 @@ def find_net_curve(
 ) -> NetCurve:
     """The net gain of mixtures of the old and the new policy, and of switches by region.
 
+    For tables the states that gain most, by the learning part, are a further region.
+
     The log is split as the advice did, by the setting's seed. This is a second look at the test
     part: the level of the bounds counts that.
 
@@ -76,6 +85,8 @@ def find_net_curve(
     checks = tasks.check_log(setting, report=None)
     split = tasks.split_log(setting, checks=checks, report=None)
     old = split.old_policy
+    gaining = find_gaining_states(setting, split.learning, old, new_policy)
+    regions = [*regions, *([] if gaining is None else [gaining])]
     candidates = [
         Candidate(f"{share:.0%} of the way", mix_policies(old, new_policy, share), "mixture")
         for share in shares
@@ -99,7 +110,7 @@ def find_net_curve(
     for candidate, one in zip(candidates[len(shares) :], evidence[len(shares) :], strict=True):
         allowed = not checks.forbids_switch
         points.append(_describe(candidate.name, 1.0, one, region_level, allowed))
-    return NetCurve(tuple(points))
+    return NetCurve(tuple(points), tuple(candidate.policy for candidate in candidates))
 
 
 def _gather(

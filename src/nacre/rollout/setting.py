@@ -10,7 +10,7 @@ import numpy as np
 from nacre.advice.config import suggest_config
 from nacre.advice.record import DecisionRecord
 from nacre.advice.setting import Setting
-from nacre.costs import SwitchingCost
+from nacre.costs import SwitchingCost, describe_cost
 from nacre.costs.fit import check_log_fits
 from nacre.errors import InputError
 from nacre.logs import Log
@@ -26,13 +26,17 @@ def rebuild_setting(
     """What the advice was about, so that its split is found again.
 
     Raises:
-        InputError: If the log is another one: the candidate may have been learned from its test
-            part then.
+        InputError: If the cost is another one, or the log: the candidate may have been learned from
+            its test part then.
     """
     known = record.log.get("sha256")
     if known is not None and known != log.fingerprint():
         raise InputError(
             "--log: is not the log of this advice; give the one that nacre advise was given"
+        )
+    if record.cost_model and record.cost_model != describe_cost(cost):
+        raise InputError(
+            "--cost: is not the cost of this advice; give the one that nacre advise was given"
         )
     check_log_fits(log, old_policy, "the old policy")
     cost.check(old_policy.observation_space, old_policy.action_space)
