@@ -23,6 +23,7 @@ ABOUT = {
     "tracking": "TensorBoard, MLflow",
     "examples": "bundled logs",
     "report": "the page",
+    "rollout": "plan, watch",
     "advice": "the pipeline",
     "inference": "rules, bounds",
     "learners": "candidates",

@@ -240,7 +240,7 @@ PROBLEMS = [
     ("learners = 'none'", "learners = 'none': must be a list; write [[learners]] above each of"),
     ("[learners]\nkind = 'scale_noise'", "must be a list; write [[learners]] above each of them"),
     ("estimators = []", "estimators: at least one is needed"),
-    ("[[learners]]\nfactor = 0.1", "learners[0]: has no kind; known are net_actor_critic, one_step"),
+    ("[[learners]]\nfactor = 0.1", "learners[0]: has no kind; known are net_actor_critic, one"),
     ("[[learners]]\nkind = 1", "learners[0]: kind = 1: must be text; known are net_actor_critic"),
     (
         "[[learners]]\nkind = 'net_actor'",

@@ -42,6 +42,9 @@ SEEDED = (
     "evaluate",
     "bench",
     "doctor",
+    "plan",
+    "plan assign",
+    "watch",
 )
 
 

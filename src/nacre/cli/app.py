@@ -19,6 +19,7 @@ from nacre.cli.commands import (
     experiments,
     machine,
     prices,
+    rollout,
     speed,
     worlds,
 )
@@ -39,6 +40,7 @@ app = typer.Typer(
 
 GROUPS = {
     "Advice": (advice.app, evaluation.app),
+    "After the decision": (rollout.app,),
     "Logs and costs": (prices.app,),
     "Simulated worlds": (worlds.app,),
     "Measuring": (experiments.app, calibrate.app, speed.app),

@@ -11,6 +11,13 @@ from typer.core import TyperGroup
 class GroupedCommands(TyperGroup):
     """Commands under the headings that they were registered with."""
 
+    def resolve_command(self, ctx: typer.Context, args: list[str]) -> Any:  # type: ignore[override]
+        """The command that the first words name: of two if there is one, else of one."""
+        two = " ".join(args[:2])
+        if len(args) > 1 and (command := self.get_command(ctx, two)) is not None:
+            return two, command, args[2:]
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: typer.Context, formatter: Any) -> None:  # type: ignore[override]
         """Write one section for each heading, in the order of registration."""
         sections: dict[str, list[tuple[str, str]]] = {}

@@ -12,7 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from nacre.errors import InputError
-from nacre.experiments import attacks, bundled_study, learner_study
+from nacre.experiments import (
+    attacks,
+    bundled_study,
+    learner_study,
+    partial_study,
+    rollout_study,
+)
 from nacre.experiments.records import CACHE, Record, append_line, read_lines
 from nacre.experiments.run import parse_seeds
 
@@ -63,6 +69,21 @@ STUDIES = {
             attacks.list_runs,
             attacks.run_one,
             {"attacks": attacks.write_table, "attacks-summary": attacks.write_summary},
+        ),
+        Study(
+            "partial",
+            partial_study.list_runs,
+            partial_study.run_one,
+            {"partial": partial_study.write_table},
+        ),
+        Study(
+            "rollout",
+            rollout_study.list_runs,
+            rollout_study.run_one,
+            {
+                "rollout-errors": rollout_study.write_errors,
+                "rollout-power": rollout_study.write_power,
+            },
         ),
     )
 }

@@ -73,7 +73,7 @@ def format_report(
     style, script = read_asset("page.css"), "\n".join(map(read_asset, SCRIPTS))
     return render(
         "page.html",
-        policy=_forbid_all_but(style, script),
+        policy=forbid_all_but(style, script),
         style=Markup(style),  # noqa: S704 - our own file
         script=Markup(script),  # noqa: S704 - our own file
         data=_embed(describe_for_script(context.prices)),
@@ -110,7 +110,7 @@ def _state_size(record: DecisionRecord) -> str | None:
     return f"Evaluated from {episodes:,} episodes with {transitions:,} transitions."
 
 
-def _forbid_all_but(style: str, script: str) -> str:
+def forbid_all_but(style: str, script: str) -> str:
     """The content-security policy: our style and our script, by their digests, and nothing else."""
     digests = (
         base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

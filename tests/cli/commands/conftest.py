@@ -16,6 +16,10 @@ class Outcome(NamedTuple):
     out: str
     err: str
 
+    @property
+    def lines(self) -> list[str]:
+        return self.err.splitlines()
+
 
 @pytest.fixture
 def invoke(

@@ -1,0 +1,155 @@
+"""What plan and watch print for people, and the files that they leave."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from nacre.advice.record import Interval
+from nacre.cli.console import format_interval
+from nacre.errors import InputError
+from nacre.logs.checks.problems import show_path
+from nacre.policies import Policy, fingerprint, read_policy
+from nacre.policies.writing import write_whole
+from nacre.rollout.plan_record import FILE_NAME, Plan, PolicyFile
+
+LOOKS_FILE = "looks.jsonl"
+ASSIGNMENT = ("unit", "set", "place", "arm")
+
+
+def describe_plan(plan: Plan) -> list[str]:
+    """Lines for people."""
+    lines = [
+        f"advice      {plan.verdict}, candidate {plan.candidate}",
+        f"promised    gain of an episode {format_interval(plan.promised)}, before the cost",
+        f"cost        {plan.cost:.4g} for the whole switch",
+    ]
+    for stage in plan.stages:
+        lines.append("")
+        lines.append(f"stage {stage.number}     {stage.share:.0%}: {stage.policy}")
+        lines.append(
+            f"  cost      {stage.step_cost:.4g} to begin; stepping back {stage.step_back_cost:.4g}"
+        )
+        if stage.episodes is not None:
+            lines.append(
+                f"  needs     {stage.episodes:,} episodes on average, {stage.episodes_late:,} in "
+                f"90 % of cases (a test with one look: {stage.fixed_size_episodes:,})"
+            )
+        if stage.share < 1:
+            lines.append(f"  goes on   above a gain of {stage.break_even:.4g} an episode")
+        if stage.loss_budget is not None:
+            lines.append(
+                f"  may lose  {stage.loss_budget:.4g} until a loss of the promised size is found"
+            )
+        if stage.note:
+            lines.append(f"  note      {stage.note}")
+    for number, step in enumerate(plan.next_steps):
+        price = "unknown" if step.price is None else f"{step.price:.4g}"
+        head = "next step" if number == 0 else "or"
+        lines += ["", f"{head:<10}  {step.what} (price {price})"]
+    return [*lines, *(f"note: {note}" for note in plan.notes)]
+
+
+def describe_look(look: Mapping[str, Any]) -> list[str]:
+    """Lines for people."""
+    gain, prices = look["gain"], look["prices"]
+    more = look["more_episodes"]
+    onward = prices["next_stage"]
+    lines = [
+        str(look["verdict"]).upper(),
+        str(look["reason"]),
+        "",
+        f"stage       {look['stage']}, {look['share']:.0%} new; {look['episodes']:,} episodes, "
+        f"{look['sets']:,} whole sets",
+        f"gain        {format_interval(Interval.of(**gain))} an episode; going on pays above "
+        f"{look['break_even']:.4g}",
+        f"promise     {look['promise']}",
+        f"prices      {'no next stage' if onward is None else f'next stage {onward:.4g}'}, step "
+        f"back {prices['step_back']:.4g}; paid already {prices['paid']:.4g}",
+    ]
+    if more is not None:
+        lines.append(f"how long    about {more:,} further episodes")
+    marks = {"ok": "ok", "failed": "FAILED", "not checked": "-"}
+    lines += [f"{marks[check['status']]:<10}  {check['text']}" for check in look["checks"]]
+    lines += [
+        f"{'BROKEN' if rail['broken'] else 'ok':<10}  guardrail {rail['text']}"
+        for rail in look["guardrails"]
+    ]
+    return [*lines, *(f"note: {note}" for note in look["notes"])]
+
+
+def save_plan(plan: Plan, folder: Path, new_file: Path | None, old_file: Path | None) -> Plan:
+    """Write `plan.json`, the policies beside it, and the page.
+
+    Returns:
+        The plan with the names of its policies' files.
+    """
+    from nacre.report.rollout_pages import write_plan_page
+
+    files = {
+        "new_policy": _copy_policy(new_file, folder, "new"),
+        "old_policy": _copy_policy(old_file, folder, "old"),
+    }
+    plan = plan.model_copy(update=files)
+    text = json.dumps(plan.as_json(), indent=2, allow_nan=False) + "\n"
+    write_whole(folder / FILE_NAME, text.encode())
+    write_plan_page(plan, folder)
+    return plan
+
+
+def _copy_policy(source: Path | None, folder: Path, name: str) -> PolicyFile:
+    if source is None or not source.is_file():
+        return PolicyFile()
+    target = folder / "policy" / f"{name}{source.suffix}"
+    policy = read_policy(source)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if not (target.exists() and target.samefile(source)):
+        shutil.copyfile(source, target)
+    return PolicyFile(file=f"policy/{target.name}", sha256=fingerprint(policy))
+
+
+def load_policies(
+    plan: Plan, folder: Path, given: Mapping[str, Path | None]
+) -> dict[str, Policy | None]:
+    """What should act, by "old" and "new": as given, else as the plan has it.
+
+    Raises:
+        InputError: If a policy of the plan is gone or another one by now.
+    """
+    found: dict[str, Policy | None] = {}
+    for name, entry in (("old", plan.old_policy), ("new", plan.new_policy)):
+        source = given.get(name) or (folder / entry.file if entry.file else None)
+        if source is None:
+            found[name] = None
+            continue
+        policy = read_policy(source)
+        if given.get(name) is None and entry.sha256 not in (None, fingerprint(policy)):
+            raise InputError(
+                f"{show_path(source)}: is not the policy that was planned with; make the plan anew"
+            )
+        found[name] = policy
+    return found
+
+
+def record_look(document: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Add a look to `looks.jsonl`, numbered and dated; the path of its bounds is left out."""
+    file = folder / LOOKS_FILE
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        before = file.read_text(encoding="utf-8").count("\n") if file.exists() else 0
+        dated = document | {
+            "look": before + 1,
+            "time": datetime.now(UTC).isoformat(timespec="seconds"),
+        }
+        kept = {name: value for name, value in dated.items() if name != "path"}
+        with file.open("a", encoding="utf-8") as stream:
+            stream.write(json.dumps(kept, allow_nan=False) + "\n")
+    except OSError as error:
+        raise InputError(
+            f"{show_path(file)}: cannot be written ({error.strerror}); give --out"
+        ) from None
+    return dated

@@ -1,0 +1,76 @@
+"""The states that gain most by a switch: a region, found on the learning part of a table's log.
+
+At a numbered state s the switch adds about d(s) Σ_a (π_n - π_o)(a|s) Q_o(s, a), d the discounted
+number of visits and Q_o the old policy's values in the world that the learning part's counts
+describe; it costs μ(s) F(s). States where the first exceeds the second are the region. Nothing here
+sees the test part, so that the region is tested like any other candidate.
+"""
+
+from __future__ import annotations
+
+import gymnasium
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from nacre.advice.setting import Setting
+from nacre.costs.statewise import Transport
+from nacre.logs import Log
+from nacre.policies.policy import Policy, ask
+from nacre.policies.region import Region
+from nacre.rollout.sequences import Floats
+
+NAME = "the states that gain most"
+
+
+def find_gaining_states(
+    setting: Setting, learning: Log, old_policy: Policy, new_policy: Policy
+) -> Region | None:
+    """The region; None where states are vectors, the cost is no transport, or it is all or none."""
+    signature = old_policy.signature
+    numbered = isinstance(signature.observation_space, gymnasium.spaces.Discrete)
+    if not (numbered and signature.discrete_actions):
+        return None
+    if not isinstance(setting.cost.statewise, Transport):
+        return None
+    states = jnp.arange(signature.observation_size)
+    said = ask(old_policy, states), ask(new_policy, states)
+    old, new = (np.asarray(one.probabilities, np.float64) for one in said)  # type: ignore[attr-defined]
+    values = solve_counts(learning, old, setting.config.discount)
+    gains = count_visits(learning, setting.config.discount, len(old)) * ((new - old) * values).sum(
+        axis=1
+    )
+    compared = setting.cost.statewise.compare(*said, jax.random.key(0))
+    cost = setting.cost.learning_weight * np.asarray(compared.learning)
+    cost = cost + setting.cost.transaction_weight * np.asarray(compared.transaction)
+    share = np.bincount(np.asarray(learning.observations), minlength=len(old)) / len(learning)
+    chosen = np.flatnonzero(gains > share * cost)
+    if len(chosen) in (0, len(old)):
+        return None
+    return Region(NAME, states=tuple(int(state) for state in chosen))
+
+
+def solve_counts(log: Log, policy: Floats, discount: float) -> Floats:
+    """(S, A) values of a policy in the world of the log's counts; unseen pairs earn the mean."""
+    n_states, n_actions = policy.shape
+    pair = np.asarray(log.observations, np.int64) * n_actions + np.asarray(log.actions, np.int64)
+    counts = np.bincount(pair, minlength=n_states * n_actions)
+    seen = np.maximum(counts, 1)
+    rewards = np.bincount(pair, log.rewards, n_states * n_actions) / seen
+    rewards = np.where(counts > 0, rewards, float(np.mean(log.rewards)))
+    going_on = ~log.terminated
+    flat = pair[going_on] * n_states + np.asarray(log.next_observations, np.int64)[going_on]
+    moves = np.bincount(flat, minlength=n_states * n_actions * n_states)
+    moves = moves.reshape(n_states * n_actions, n_states) / seen[:, None]
+    # What was never tried leads nowhere.
+    follow = (moves[:, :, None] * policy[None]).reshape(len(seen), -1)
+    solved = np.linalg.solve(np.eye(len(seen)) - discount * follow, rewards)
+    return np.asarray(solved.reshape(n_states, n_actions))
+
+
+def count_visits(log: Log, discount: float, n_states: int) -> Floats:
+    """(S,) discounted visits of a state in an episode: Σ_t γ^t P(s_t = s)."""
+    step = np.arange(len(log)) - np.repeat(log.offsets[:-1], log.episode_lengths)
+    weights = np.power(discount, step)
+    visits = np.bincount(np.asarray(log.observations, np.int64), weights, n_states)
+    return np.asarray(visits / log.n_episodes)

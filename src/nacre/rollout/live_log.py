@@ -1,0 +1,227 @@
+"""The live log as units of the plan: which are complete, which are missing, what ran in them.
+
+The live log is a log like any other, with up to five further columns, the same in all rows of an
+episode: `unit`, the number that `nacre plan assign` gave; `arm`, what ran: 0 the old policy, 1 the
+new one; `stage`; `time`, any clock; and for sites `period` and `site` instead of `unit`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nacre.errors import InputError
+from nacre.logs import Log
+from nacre.rollout.design import Design
+from nacre.rollout.sequences import Floats
+
+Ints = NDArray[np.int64]
+
+LARGEST_PAUSE = 10.0
+"""Times between episodes beyond this many medians are told."""
+
+
+@dataclass(frozen=True)
+class LiveUnits:
+    """Episodes of one stage, by their units.
+
+    Args:
+        log: Episodes that are over, of this stage.
+        unit: (E,) the unit of each episode.
+        planned: (E,) whether the plan has the new policy there.
+        arm: (E,) whether the new policy ran there, None if the log does not say.
+        missing: Units that the log skips.
+        notes: What to know, in words.
+    """
+
+    log: Log
+    unit: Ints
+    planned: NDArray[np.bool_]
+    arm: NDArray[np.bool_] | None
+    missing: Ints
+    notes: tuple[str, ...]
+
+    @property
+    def crossed(self) -> Ints:
+        """Units that ran another policy than planned."""
+        if self.arm is None:
+            return np.zeros(0, np.int64)
+        return np.unique(self.unit[self.arm != self.planned])
+
+    @property
+    def n_units(self) -> int:
+        """Units that the log has, or should have."""
+        return int(self.unit.max()) + 1 if len(self.unit) else 0
+
+    def select(self, new: bool) -> Log | None:
+        """The episodes of one arm, as it ran or else as planned; None if there are none."""
+        arm = self.planned if self.arm is None else self.arm
+        chosen = np.flatnonzero(arm == new)
+        return self.log.select(chosen) if len(chosen) else None
+
+    def fill_sets(self, outcomes: Floats, design: Design) -> tuple[Floats, NDArray[np.bool_]]:
+        """Outcomes (sets, m) of the sets whose units are all complete, and which are new.
+
+        A unit's outcome is the mean of its episodes but for the gap.
+        """
+        m, e = design.set_size, design.episodes_per_unit
+        n_sets = self.n_units // m
+        place = _count_within(self.unit)
+        counted = place >= design.gap
+        size = max(n_sets * m, self.n_units)
+        seen = np.bincount(self.unit, minlength=size)
+        sums = np.bincount(self.unit[counted], outcomes[counted], minlength=size)
+        means = sums / max(1, e - design.gap)
+        whole = (seen == e)[: n_sets * m].reshape(n_sets, m).all(axis=1)
+        drawn = design.draw(n_sets * m).reshape(n_sets, m)
+        return means[: n_sets * m].reshape(n_sets, m)[whole], drawn[whole]
+
+
+def read_units(log: Log, design: Design, source: str = "live log") -> LiveUnits:
+    """The episodes of the design's stage as units.
+
+    Raises:
+        InputError: If the log is out of order, has a unit twice, or a column holds what it cannot.
+    """
+    notes = []
+    log, dropped = _drop_open_end(log)
+    if dropped:
+        notes.append("the last episode has no end yet: it is left out")
+    log = _select_stage(log, design, source)
+    _check_time(log, source, notes)
+    unit = _find_units(log, design, source)
+    _check_order(unit, design, source)
+    _check_counts(unit, design, source)
+    n_units = int(unit.max()) + 1
+    missing = np.setdiff1d(np.arange(n_units), unit)
+    planned = design.draw(n_units)[unit]
+    arm = _read_arm(log, source)
+    return LiveUnits(log, unit, planned, arm, missing, tuple(notes))
+
+
+def _drop_open_end(log: Log) -> tuple[Log, bool]:
+    """A growing log ends within an episode; readers mark that as truncated and say so."""
+    notes = log.provenance.get("notes", [])
+    is_open = isinstance(notes, list) and any("without an end" in str(note) for note in notes)
+    if not is_open or log.n_episodes < 2:
+        return log, False
+    return log.select(range(log.n_episodes - 1)), True
+
+
+def _select_stage(log: Log, design: Design, source: str) -> Log:
+    if "stage" not in log.columns:
+        return log
+    stage = read_column(log, "stage", source)
+    chosen = np.flatnonzero(stage == design.stage)
+    if not len(chosen):
+        there = ", ".join(str(one) for one in np.unique(stage)[:10])
+        raise InputError(
+            f"{source}: column 'stage' has no episode of stage {design.stage}, found {there}; give "
+            "--stage, or log the stage's number, counted from 1"
+        )
+    return log if len(chosen) == log.n_episodes else log.select(chosen)
+
+
+def read_column(log: Log, name: str, source: str) -> Ints:
+    """(E,) a column of whole numbers that is the same in all rows of an episode."""
+    values = np.asarray(log.columns[name], np.float64)
+    if values.ndim != 1:
+        raise InputError(f"{source}: column {name!r} has {values.ndim} axes; give one number a row")
+    first = values[log.offsets[:-1]]
+    wrong = (values != np.repeat(first, log.episode_lengths)) | (values != np.round(values))
+    if np.any(wrong | (values < 0)):
+        row = int(np.argmax(wrong | (values < 0)))
+        raise InputError(
+            f"{source}: column {name!r}, row {row}: found {values[row]:g}; give one whole number "
+            "from 0 on, the same in all rows of an episode"
+        )
+    return first.astype(np.int64)
+
+
+def _find_units(log: Log, design: Design, source: str) -> Ints:
+    if "unit" in log.columns:
+        return read_column(log, "unit", source)
+    if design.unit == "site":
+        for name in ("period", "site"):
+            if name not in log.columns:
+                raise InputError(
+                    f"{source}: has no column {name!r}; units are sites: give the columns period "
+                    "and site, or unit as nacre plan assign numbers them"
+                )
+        site = read_column(log, "site", source)
+        if site.max() >= design.set_size:
+            raise InputError(
+                f"{source}: column 'site' has {site.max()}; the plan has {design.set_size} sites, "
+                "counted from 0"
+            )
+        return read_column(log, "period", source) * design.set_size + site
+    return np.arange(log.n_episodes) // design.episodes_per_unit
+
+
+def _check_order(unit: Ints, design: Design, source: str) -> None:
+    """Sites report in any order within a period; everything else comes one after the other."""
+    steps = unit // design.set_size if design.unit == "site" else unit
+    back = np.flatnonzero(np.diff(steps) < 0)
+    if len(back):
+        place = int(back[0]) + 1
+        raise InputError(
+            f"{source}: episode {place} has unit {unit[place]} after unit {unit[place - 1]}: the "
+            "log is out of order; sort its episodes by time"
+        )
+
+
+def _check_counts(unit: Ints, design: Design, source: str) -> None:
+    counts = np.bincount(unit)
+    most = design.episodes_per_unit
+    if counts.max() > most:
+        which = int(np.argmax(counts > most))
+        raise InputError(
+            f"{source}: unit {which} has {counts[which]} episodes, the plan has {most}: "
+            "leave repeated rows out, or plan with --block as many as there are"
+        )
+
+
+def _check_time(log: Log, source: str, notes: list[str]) -> None:
+    """The optional clock: never back, and long pauses are told."""
+    if "time" not in log.columns:
+        return
+    clock = np.asarray(log.columns["time"], np.float64)[log.offsets[:-1]]
+    steps = np.diff(clock)
+    if np.any(steps < 0):
+        place = int(np.argmax(steps < 0)) + 1
+        raise InputError(
+            f"{source}: episode {place} begins at time {clock[place]:g}, before the episode in "
+            f"front of it ({clock[place - 1]:g}): the log is out of order; sort it by time"
+        )
+    usual = float(np.median(steps)) if len(steps) else 0.0
+    long = np.flatnonzero(steps > LARGEST_PAUSE * usual) if usual > 0 else np.zeros(0, int)
+    if len(long):
+        place = int(long[0])
+        notes.append(
+            f"gap in time: nothing between {clock[place]:g} and {clock[place + 1]:g} "
+            f"(episodes {place} and {place + 1})"
+            + (f", and {len(long) - 1} more gaps" if len(long) > 1 else "")
+        )
+
+
+def _read_arm(log: Log, source: str) -> NDArray[np.bool_] | None:
+    if "arm" not in log.columns:
+        return None
+    arm = read_column(log, "arm", source)
+    if arm.max() > 1:
+        raise InputError(
+            f"{source}: column 'arm' has {arm.max()}; give 0 for the old policy and 1 for the new"
+        )
+    return arm.astype(bool)
+
+
+def _count_within(unit: Ints) -> Ints:
+    """(E,) the how-manieth episode of its unit each one is, from 0."""
+    order = np.argsort(unit, kind="stable")
+    ordered = unit[order]
+    first = np.searchsorted(ordered, ordered)
+    place = np.empty(len(unit), np.int64)
+    place[order] = np.arange(len(unit)) - first
+    return place

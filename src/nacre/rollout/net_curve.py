@@ -1,0 +1,157 @@
+"""The net gain of partial switches, from the log: along mixtures, and in regions.
+
+A partial switch is a policy like any other, so that its cost is of the same family and its gain is
+estimated by the same estimators, on the part of the log that the candidate was not learned from.
+Small steps keep ratios small: what is not proven of the whole may be proven of a part.
+
+Along the mixtures a fixed sequence is tested, from the smallest step up: a step counts as proven
+only if all smaller ones are, so that each is tested at the whole level. Regions share another half
+of the error among them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from nacre.advice import tasks
+from nacre.advice.charges import charge_finalists
+from nacre.advice.record import Interval
+from nacre.advice.setting import Setting, Split
+from nacre.estimators.base import Estimate
+from nacre.inference.evidence import Evidence
+from nacre.inference.multiplicity import split_level
+from nacre.learners.base import Candidate
+from nacre.policies.mixture import mix_policies
+from nacre.policies.policy import Policy
+from nacre.policies.region import Region, switch_region
+from nacre.rollout.gaining_states import find_gaining_states
+from nacre.rollout.plan_record import CurvePoint
+
+SHARES = (0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0)
+
+
+@dataclass(frozen=True)
+class NetCurve:
+    """Partial switches in the order in which they are tested: mixtures first, then regions.
+
+    Args:
+        points: What is known of each.
+        policies: The policy of each, as far as they were kept.
+    """
+
+    points: tuple[CurvePoint, ...]
+    policies: tuple[Policy, ...] = ()
+
+    @property
+    def proven(self) -> CurvePoint | None:
+        """The largest mixture that is proven; else the region with the largest lower bound."""
+        mixtures = [one for one in self.points if one.proven and not _is_region(one)]
+        regions = [one for one in self.points if one.proven and _is_region(one)]
+        if mixtures:
+            return mixtures[-1]
+        return max(regions, key=lambda one: one.net_gain.low or 0.0, default=None)
+
+    @property
+    def best(self) -> CurvePoint | None:
+        """The one with the largest estimated net gain."""
+        known = [one for one in self.points if one.net_gain.mean is not None]
+        return max(known, key=lambda one: one.net_gain.mean or 0.0, default=None)
+
+
+def find_net_curve(
+    setting: Setting,
+    new_policy: Policy,
+    regions: Sequence[Region] = (),
+    shares: Sequence[float] = SHARES,
+    report: Callable[[str], None] = lambda text: None,
+) -> NetCurve:
+    """The net gain of mixtures of the old and the new policy, and of switches by region.
+
+    For tables the states that gain most, by the learning part, are a further region.
+
+    The log is split as the advice did, by the setting's seed. This is a second look at the test
+    part: the level of the bounds counts that.
+
+    Args:
+        setting: Log, old policy, cost and configuration of the advice.
+        new_policy: Its candidate.
+        regions: Regions to look at as well.
+        shares: Of the new policy, in growing order.
+        report: Hears what is done.
+    """
+    report("checking the log")
+    checks = tasks.check_log(setting, report=None)
+    split = tasks.split_log(setting, checks=checks, report=None)
+    old = split.old_policy
+    gaining = find_gaining_states(setting, split.learning, old, new_policy)
+    regions = [*regions, *([] if gaining is None else [gaining])]
+    candidates = [
+        Candidate(f"{share:.0%} of the way", mix_policies(old, new_policy, share), "mixture")
+        for share in shares
+    ]
+    candidates += [
+        Candidate(f"where {region.name}", switch_region(old, new_policy, region), "region")
+        for region in regions
+    ]
+    evidence = _gather(setting, split, tuple(candidates), report)
+    halves = 2 if regions else 1
+    path_level, region_level = (
+        split_level(setting.config.confidence, count, setting.config.look + 1, 2)
+        for count in (halves, 2 * max(1, len(regions)))
+    )
+    points = []
+    holds = not checks.forbids_switch
+    for share, candidate, one in zip(shares, candidates, evidence, strict=False):
+        point = _describe(candidate.name, share, one, path_level, holds)
+        holds = point.proven
+        points.append(point)
+    for candidate, one in zip(candidates[len(shares) :], evidence[len(shares) :], strict=True):
+        allowed = not checks.forbids_switch
+        points.append(_describe(candidate.name, 1.0, one, region_level, allowed))
+    return NetCurve(tuple(points), tuple(candidate.policy for candidate in candidates))
+
+
+def _gather(
+    setting: Setting,
+    split: Split,
+    candidates: tuple[Candidate, ...],
+    report: Callable[[str], None],
+) -> list[Evidence]:
+    """What every estimator says of every candidate, with its price and its overlap."""
+    places = range(len(candidates))
+    common: dict[str, Any] = {"split": split, "finalists": candidates}
+    quiet: dict[str, Any] = {"report": lambda event: None}
+    charges = charge_finalists(setting, **common, **quiet)
+    overlaps = [tasks.find_overlap(setting, place, **common, **quiet) for place in places]
+    estimates: list[list[Estimate]] = [[] for _ in places]
+    for estimator in setting.config.estimators:
+        report(f"estimating by {estimator.name}")
+        prepared = tasks.prepare_estimator(setting, estimator, split=split, **quiet)
+        for place in places:
+            found = tasks.estimate_gain(
+                setting, estimator, place, **common, **quiet, prepared=prepared
+            )
+            overlap = overlaps[place]
+            if found is not None and overlap is not None:
+                estimates[place].append(tasks.charge_overlap(found, estimator, overlap))
+    return [Evidence(tuple(estimates[place]), charges[place].price) for place in places]
+
+
+def _describe(
+    name: str, share: float, evidence: Evidence, level: float, allowed: bool
+) -> CurvePoint:
+    low, high = evidence.bounds(level)
+    return CurvePoint(
+        name=name,
+        share=share,
+        cost=evidence.price.total,
+        net_gain=Interval.of(evidence.net_gain, low, high),
+        proven=bool(allowed and low > 0),
+        informative=bool(evidence.basis),
+    )
+
+
+def _is_region(point: CurvePoint) -> bool:
+    return point.name.startswith("where ")

@@ -1,0 +1,160 @@
+"""plan, plan assign and watch: files, exit codes, and one line for what is wrong."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nacre.cli import watching
+from nacre.logs import write_log
+from nacre.policies import write_policy
+from nacre.report import Evidence, write_evidence
+from nacre.rollout.plan_record import read_plan
+from tests.support.rollout import make_record, play, play_design
+from tests.support.rooms import BEST, OLD, WORSE, make_policy
+
+Invoke = Callable[..., Any]
+
+
+@pytest.fixture
+def advice(tmp_path: Path) -> Path:
+    """An advice folder, with the old policy beside it."""
+    folder = tmp_path / "advice"
+    (folder / "policy").mkdir(parents=True)
+    (folder / "decision.json").write_text(json.dumps(make_record().as_json()))
+    returns = play(np.zeros(200, bool), seed=105).returns(0.8)
+    write_evidence(Evidence(returns=returns), folder / "evidence.npz")
+    write_policy(make_policy(BEST), folder / "policy" / "new.safetensors")
+    write_policy(make_policy(OLD), tmp_path / "old.safetensors")
+    return folder
+
+
+@pytest.fixture
+def plan(advice: Path, invoke: Invoke) -> Path:
+    """A plan folder with one half and then all."""
+    out = advice.parent / "plan"
+    old = advice.parent / "old.safetensors"
+    done = invoke("plan", advice, "--stages", "50%,1", "--policy", old, "--out", out, "--quiet")
+    assert (done.code, done.out) == (0, "2\n")
+    return out
+
+
+def write_live(plan: Path, n_units: int = 100, **options: Any) -> Path:
+    found = read_plan(plan)
+    path = plan.parent / "live.parquet"
+    write_log(play_design(found.design(found.stages[0]), n_units, **options), path)
+    return path
+
+
+def test_a_plan_is_printed_and_written(advice: Path, invoke: Invoke) -> None:
+    done = invoke("plan", advice, "--json", "--seed", "4", "--guardrail", "length >= 10")
+    document = json.loads(done.out)
+    assert [stage["share"] for stage in document["stages"]] == [0.1, 0.5, 1.0]
+    assert document["seed"] == 4
+    told = invoke("plan", advice, "--unit", "block", "--block", "3", "--gap", "1")
+    assert told.code == 0
+    assert "stage 1     50%: the new policy in 1 of 2 blocks" in told.out
+
+
+def test_a_plan_keeps_its_policies(plan: Path) -> None:
+    found = read_plan(plan)
+    assert found.new_policy.file == "policy/new.safetensors"
+    assert (plan / str(found.old_policy.file)).is_file()
+    assert "Roll-out in 2 stages" in (plan / "plan.html").read_text(encoding="utf-8")
+
+
+def test_the_assignment_is_that_of_the_plan(plan: Path, invoke: Invoke, tmp_path: Path) -> None:
+    out = tmp_path / "assignment.csv"
+    done = invoke("plan", "assign", plan, "--units", "7", "--out", out)
+    assert done.code == 0
+    rows = out.read_text().splitlines()
+    assert rows[0] == "unit,set,place,arm"
+    assert len(rows) == 1 + 8
+    found = read_plan(plan)
+    drawn = found.design(found.stages[0]).draw(8).astype(int)
+    assert [int(row.split(",")[3]) for row in rows[1:]] == drawn.tolist()
+    assert invoke("plan", "assign", plan, "--units", "7").out == out.read_text()
+    told = json.loads(invoke("plan", "assign", plan, "--units", "2", "--json").out)
+    assert told["assignment"][0]["arm"] == drawn[0]
+    assert invoke("plan", "assign", plan, "--stage", "3").lines == [
+        "--stage 3: the plan has stages 1 to 2"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "verdict", "code"),
+    [
+        ({}, "next stage", 10),
+        ({"new": WORSE}, "step back", 30),
+        ({"n_units": 10}, "keep collecting", 0),
+        ({"new": np.array([[0.3, 0.7], [0.9, 0.1]])}, "stop", 20),
+    ],
+)
+def test_a_watch_ends_with_the_code_of_its_verdict(
+    options: dict[str, Any], verdict: str, code: int, plan: Path, invoke: Invoke
+) -> None:
+    live = write_live(plan, **options)
+    done = invoke("watch", "--plan", plan / "plan.json", "--log", live, "--quiet")
+    assert (done.code, done.out) == (code, f"{verdict}\n")
+
+
+def test_every_look_is_recorded(plan: Path, invoke: Invoke) -> None:
+    live = write_live(plan)
+    first = json.loads(invoke("watch", "--plan", plan, "--log", live, "--json").out)
+    told = invoke("watch", "--plan", plan, "--log", live)
+    assert told.out.startswith("NEXT STAGE\n")
+    looks = [json.loads(line) for line in (plan / "looks.jsonl").read_text().splitlines()]
+    assert [look["look"] for look in looks] == [1, 2]
+    assert looks[0]["gain"] == looks[1]["gain"] == first["gain"]
+    assert "Next stage." in (plan / "watch.html").read_text(encoding="utf-8")
+
+
+def test_following_ends_when_there_is_something_to_do(
+    plan: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live = write_live(plan, 10)
+    waited = []
+
+    def grow(seconds: float) -> None:
+        waited.append(seconds)
+        if len(waited) == 1:
+            live.write_bytes(b"half of a file")
+        else:
+            write_live(plan, 100)
+
+    monkeypatch.setattr(watching.time, "sleep", grow)
+    done = invoke("watch", "--plan", plan, "--log", live, "--follow", "--every", "7", "--quiet")
+    assert done.code == 10
+    assert done.out == "keep collecting\nnext stage\n"
+    assert waited == [7.0, 7.0]
+    assert 'content="7"' in (plan / "watch.html").read_text(encoding="utf-8")
+
+
+def test_what_is_wrong_is_said_in_one_line(plan: Path, advice: Path, invoke: Invoke) -> None:
+    live = write_live(plan, 10)
+    for arguments, words in (
+        (("plan", advice, "--stages", "a,b"), "give shares with commas between"),
+        (("plan", advice, "--unit", "car"), "give episode, block or site"),
+        (("plan", advice, "--unit", "site"), "--sites 2 or more"),
+        (("plan", advice, "--least", "0"), "give both"),
+        (("plan", advice, "--region", "states 1"), "partial switches need --log"),
+        (("plan", advice, "--log", live), "need --policy and --cost"),
+        (("plan", plan), "decision.json: cannot be read"),
+        (("watch", "--plan", advice, "--log", live), "plan.json: cannot be read"),
+        (("watch", "--plan", advice / "decision.json", "--log", live), "is no plan"),
+        (("watch", "--plan", plan, "--log", live, "--stage", "9"), "has stages 1 to 2"),
+        (("watch", "--plan", plan, "--log", plan / "none.csv"), "none.csv"),
+    ):
+        done = invoke(*arguments)
+        assert done.code == 2, arguments
+        assert len(done.lines) == 1, done.lines
+        assert words in done.lines[0]
+    write_policy(make_policy(WORSE), plan / "policy" / "new.safetensors")
+    done = invoke("watch", "--plan", plan, "--log", live)
+    assert done.code == 2
+    assert "is not the policy that was planned with" in done.lines[0]

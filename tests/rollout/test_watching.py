@@ -1,0 +1,192 @@
+"""Looks at live logs of two rooms: what is true, and what is said of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nacre.errors import InputError
+from nacre.logs import Log
+from nacre.policies.policy import Policy
+from nacre.rollout.plan_record import Plan
+from nacre.rollout.watching import Look, look_at
+from tests.support.rollout import add_columns, play, play_design
+from tests.support.rooms import BEST, DISCOUNT, OLD, WORSE, find_value, make_policy
+
+POLICIES: Mapping[str, Policy | None] = {"old": make_policy(OLD), "new": make_policy(BEST)}
+
+
+@pytest.fixture
+def look(plan: Plan) -> Callable[..., Look]:
+    """A look at the first units of stage 1."""
+
+    def take(n_units: int = 120, **options: Any) -> Look:
+        log = play_design(plan.design(plan.stages[0]), n_units, **options)
+        return look_at(plan, log, 1, POLICIES)
+
+    return take
+
+
+def status(found: Look, name: str) -> str:
+    (check,) = (one for one in found.document["checks"] if one["name"] == name)
+    return str(check["status"])
+
+
+def test_a_true_gain_leads_to_the_next_stage(look: Callable[..., Look]) -> None:
+    found = look()
+    assert found.verdict == "next stage"
+    gain = found.document["gain"]
+    truth = find_value(BEST) - find_value(OLD)
+    # 20 steps at a discount of 0.8 show all but a hundredth of the value.
+    assert gain["low"] < truth < gain["high"] + 0.05
+    assert gain["mean"] == pytest.approx(truth, abs=0.3)
+    assert found.document["promise"] == "as promised so far"
+    assert all(check["status"] == "ok" for check in found.document["checks"])
+    assert found.document["prices"]["paid"] == pytest.approx(0.24)
+    json.dumps(found.document, allow_nan=False)
+
+
+def test_few_units_keep_collecting(look: Callable[..., Look]) -> None:
+    found = look(20)
+    assert found.verdict == "keep collecting"
+    assert found.document["gain"]["low"] is None
+    assert found.document["more_episodes"] == 2 * (20 - 10)
+
+
+def test_the_same_policy_twice_keeps_collecting(plan: Plan) -> None:
+    design = plan.design(plan.stages[0])
+    same = {"old": make_policy(OLD), "new": make_policy(OLD)}
+    found = look_at(plan, play_design(design, 120, new=OLD), 1, same)
+    assert found.verdict in ("keep collecting", "stop")
+    assert found.document["gain"]["low"] < 0 < found.document["gain"]["high"]
+    assert found.document["promise"] == "less than promised"
+
+
+def test_a_loss_leads_back(look: Callable[..., Look]) -> None:
+    found = look(new=WORSE)
+    assert found.verdict == "step back"
+    assert "a loss is proven" in found.reason
+    assert status(found, "new policy acts") == "failed"
+
+
+def test_another_policy_than_planned_stops(look: Callable[..., Look]) -> None:
+    other = np.array([[0.3, 0.7], [0.9, 0.1]])
+    found = look(new=other)
+    assert found.verdict == "stop"
+    assert status(found, "new policy acts") == "failed"
+    assert status(found, "old policy acts") == "ok"
+
+
+def test_a_world_that_changed_stops(look: Callable[..., Look]) -> None:
+    from tests.support.rooms import WORLD
+
+    richer = WORLD.__class__(WORLD.transition, 3.0 * WORLD.reward, DISCOUNT, WORLD.start)
+    found = look(world=richer)
+    assert found.verdict == "stop"
+    assert "the world has changed" in found.reason
+
+
+def test_a_mixed_up_assignment_stops(plan: Plan) -> None:
+    design = plan.design(plan.stages[0])
+    arms = np.random.default_rng(100).random(120) < 0.5
+    log = add_columns(play(arms), {"unit": np.arange(120), "arm": arms.astype(int)})
+    found = look_at(plan, log, 1, POLICIES)
+    assert found.verdict == "stop"
+    assert "ran another policy than planned" in found.reason
+    lost = np.flatnonzero(~design.draw(400) | (np.arange(400) % 3 > 0))
+    whole = play_design(design, 400)
+    found = look_at(plan, whole.select(lost), 1, POLICIES)
+    assert found.verdict == "stop"
+    assert status(found, "assignment") == "failed"
+
+
+def test_a_broken_guardrail_leads_back(plan: Plan) -> None:
+    strict = plan.model_copy(update={"guardrails": ("return - old <= 0.5", "length >= 10")})
+    log = play_design(plan.design(plan.stages[0]), 120)
+    found = look_at(strict, log, 1, POLICIES)
+    assert found.verdict == "step back"
+    assert "return - old <= 0.5" in found.reason
+    assert [rail["broken"] for rail in found.document["guardrails"]] == [True, False]
+    always = plan.model_copy(update={"guardrails": ("length >= 30",)})
+    assert look_at(always, log, 1, POLICIES).verdict == "step back"
+
+
+def test_bounded_returns_are_bet_on(plan: Plan) -> None:
+    bounded = plan.model_copy(update={"return_bounds": (0.0, 5.0)})
+    log = play_design(plan.design(plan.stages[0]), 200)
+    found = look_at(bounded, log, 1, POLICIES)
+    assert found.document["method"] == "betting"
+    assert found.verdict == "next stage"
+    gain = found.document["gain"]
+    assert gain["low"] < find_value(BEST) - find_value(OLD) < gain["high"]
+
+
+def test_the_last_stage_is_compared_with_the_old_log(plan: Plan) -> None:
+    good = look_at(plan, play(np.ones(60, bool)), 2, {"old": None, "new": make_policy(BEST)})
+    assert good.verdict == "go on"
+    assert good.document["gain"]["low"] > 0
+    bad = look_at(plan, play(np.ones(60, bool), new=WORSE), 2, {"old": None, "new": None})
+    assert bad.verdict == "step back"
+
+
+def test_blocks_have_gaps(old_returns: np.ndarray) -> None:
+    from nacre.rollout.planning import PlanOptions, make_plan
+    from tests.support.rollout import make_record
+
+    options = PlanOptions(shares=(0.5,), unit="block", episodes_per_unit=3, gap=1)
+    plan = make_plan(make_record(), old_returns, options)
+    design = plan.design(plan.stages[0])
+    log = play_design(design, 60)
+    found = look_at(plan, log, 1, POLICIES)
+    assert found.verdict == "next stage"
+    assert found.document["sets"] == 30
+    # Without the column the episodes are taken in their order: the same here.
+    plain = log.select(range(log.n_episodes))
+    bare = look_at(plan, drop(plain, "unit"), 1, POLICIES)
+    assert bare.document["gain"] == found.document["gain"]
+    # An unfinished block does not count.
+    short = look_at(plan, log.select(range(log.n_episodes - 1)), 1, POLICIES)
+    assert short.document["sets"] == 29
+
+
+def drop(log: Log, name: str) -> Log:
+    import dataclasses
+
+    return dataclasses.replace(
+        log, columns={key: value for key, value in log.columns.items() if key != name}
+    )
+
+
+def test_wrong_live_logs_are_named_in_one_line(plan: Plan) -> None:
+    log = play_design(plan.design(plan.stages[0]), 40)
+    units = np.arange(40)
+
+    def refuse(words: str, **columns: Any) -> None:
+        with pytest.raises(InputError, match=words) as caught:
+            look_at(plan, add_columns(drop(log, "unit"), columns), 1, POLICIES, "live.csv")
+        assert len(caught.value.problems) == 1
+        assert caught.value.problems[0].startswith("live.csv: ")
+
+    swapped = units.copy()
+    swapped[[5, 6]] = 6, 5
+    refuse("has unit 5 after unit 6: the log is out of order", unit=swapped)
+    refuse("unit 4 has 2 episodes, the plan has 1", unit=np.where(units == 5, 4, units))
+    refuse("found 0.5; give one whole number", unit=units * 0.5)
+    refuse("column 'arm' has 2", unit=units, arm=np.full(40, 2))
+    refuse("begins at time 0, before", time=np.where(units == 9, 0, units + 1))
+    refuse("no episode of stage 1, found 4", stage=np.full(40, 4))
+
+
+def test_gaps_are_told(plan: Plan) -> None:
+    log = play_design(plan.design(plan.stages[0]), 200)
+    some = log.select([one for one in range(200) if one not in (50, 51)])
+    timed = add_columns(some, {"time": some.episode_lengths.cumsum() + (np.arange(198) > 99) * 900})
+    found = look_at(plan, timed, 1, POLICIES)
+    assert found.document["checks"][0]["missing_units"] == 2
+    assert "gap in time: nothing between" in found.document["notes"][0]
+    many = log.select([one for one in range(200) if not 50 <= one < 80])
+    assert "30 of 200 units are missing" in look_at(plan, many, 1, POLICIES).reason
