@@ -15,6 +15,7 @@ from nacre.advice.setting import Split
 from nacre.learners.base import Candidate
 from nacre.policies.blackbox import BlackBox
 from nacre.training.progress import NoProgress, ProgressEvent
+from tests.support.policies import say_logits
 from tests.support.rooms import BEST, GIVEN_ALONE, OLD, make_candidate, make_policy, make_setting
 
 
@@ -42,9 +43,11 @@ def test_finalists_are_chosen_with_the_test_part_closed() -> None:
     """Those that gain most, as far as the learning part shows it."""
     split = dataclasses.replace(split_rooms(), test=CLOSED)
     heard: list[ProgressEvent] = []
-    chosen = choose_finalists(
-        make_setting(), make_five(), split=split, report=heard.append, learner_0=()
-    )
+
+    def hear(event: ProgressEvent) -> None:
+        heard.append(event)
+
+    chosen = choose_finalists(make_setting(), make_five(), split=split, report=hear, learner_0=())
     assert [one.name for one in chosen] == ["share 1.0", "share 0.6", "share 0.8"]
     assert [tick.epoch for tick in heard] == [0, 1, 2, 3, 4]
 
@@ -84,7 +87,7 @@ def test_steps_lie_between_the_old_policy_and_the_candidate() -> None:
 
 def test_no_steps_where_a_policy_cannot_be_asked_anywhere() -> None:
     policy = make_policy(OLD)
-    box = BlackBox(lambda rows: np.zeros((len(rows), 4)), policy.signature, "logits", "a function")
+    box = BlackBox(say_logits, policy.signature, "logits", "a function")
     assert make_steps(Candidate("box", box, "given"), policy) == []
 
 

@@ -117,6 +117,7 @@ def test_what_is_saved_holds_everything_and_reads_back(tmp_path: Path) -> None:
     assert {path.name for path in folder.iterdir()} == {
         "decision.json",
         "evidence.npz",
+        "manifest.json",
         "report.html",
         "policy",
     }

@@ -42,8 +42,8 @@ def test_probabilities_are_mixed() -> None:
     mixed = ask(mix_policies(first, second, 0.25), STATES)
     expected = 0.75 * first(STATES).probabilities + 0.25 * second(STATES).probabilities  # type: ignore[attr-defined]
     np.testing.assert_allclose(mixed.probabilities, expected, atol=1e-6)  # type: ignore[attr-defined]
-    tables = [TabularPolicy.from_probabilities(rows) for rows in ([[1.0, 0.0]], [[0.2, 0.8]])]
-    table = mix_policies(*tables, 0.5)
+    sure, other = (TabularPolicy.from_probabilities(rows) for rows in ([[1.0, 0.0]], [[0.2, 0.8]]))
+    table = mix_policies(sure, other, 0.5)
     assert isinstance(table, TabularPolicy)
     np.testing.assert_allclose(table.table, [[0.6, 0.4]], atol=1e-6)
 
