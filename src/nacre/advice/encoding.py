@@ -22,7 +22,7 @@ import safetensors.numpy
 from nacre.files.documents import parse_json
 from nacre.logs import Log
 from nacre.logs.schema.spaces import space_from_json, space_to_json
-from nacre.policies.formats.tensors import Tensors, digest_tensors
+from nacre.policies.formats.tensors import Tensors, digest_tensors, pack_tensors
 
 LARGEST = 2**28
 _PLAIN = (str, int, float, bool, type(None))
@@ -43,7 +43,7 @@ def encode(result: Any) -> bytes:
     if sum(tensor.nbytes for tensor in tensors.values()) > LARGEST:
         raise NotEncodableError("too large")
     metadata = {"tree": text, "sha256": digest_tensors(tensors, text)}
-    return safetensors.numpy.save(tensors, metadata=metadata)
+    return pack_tensors(tensors, metadata)
 
 
 def decode(content: bytes) -> Any:

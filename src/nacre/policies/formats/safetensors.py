@@ -19,7 +19,6 @@ import gymnasium
 import jax.numpy as jnp
 import numpy as np
 import safetensors
-import safetensors.numpy
 
 from nacre.errors import InputError
 from nacre.logs.schema.spaces import SpaceError, space_from_json, space_to_json
@@ -31,6 +30,7 @@ from nacre.policies.formats.tensors import (
     check_tensors,
     describe_error,
     digest_tensors,
+    pack_tensors,
     stack_layers,
     take,
 )
@@ -86,7 +86,7 @@ def dump_safetensors(policy: Policy, provenance: Mapping[str, Any]) -> bytes:
             "lists and dictionaries"
         ) from None
     metadata = {"nacre": text, "sha256": digest_tensors(tensors, text)}
-    return safetensors.numpy.save(tensors, metadata=metadata)
+    return pack_tensors(tensors, metadata)
 
 
 def describe_policy(policy: Policy, provenance: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import json
+from collections.abc import Mapping
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+import safetensors.numpy
 
 from nacre.errors import InputError
 from nacre.policies.networks import MLP
@@ -28,11 +31,26 @@ def check_tensors(tensors: Tensors) -> list[str]:
         with np.errstate(over="ignore"):
             single = np.atleast_1d(tensor.astype(np.float32))
         finite = np.isfinite(single)
-        if not np.all(finite | (single == -np.inf) if name == "logits" else finite):
+        is_table = name.rpartition(".")[2] == "logits"
+        if not np.all(finite | (single == -np.inf) if is_table else finite):
             problems.append(f"tensor {name!r:.60} holds NaN or infinity; train or export again")
-        elif name == "logits" and not np.all(np.any(finite, axis=-1)):
-            problems.append("tensor 'logits' has a row that allows no action; give it one")
+        elif is_table and not np.all(np.any(finite, axis=-1)):
+            problems.append(f"tensor {name!r:.60} has a row that allows no action; give it one")
     return problems
+
+
+def pack_tensors(tensors: Tensors, metadata: Mapping[str, str]) -> bytes:
+    """A safetensors file: the same bytes for the same content.
+
+    The library writes several entries of metadata in any order; here they are sorted.
+    """
+    content = safetensors.numpy.save(tensors, metadata=dict(metadata))
+    end = 8 + int.from_bytes(content[:8], "little")
+    header = json.loads(content[8:end])
+    header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
+    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+    text += b" " * (-len(text) % 8)
+    return len(text).to_bytes(8, "little") + text + content[end:]
 
 
 def digest_tensors(tensors: Tensors, text: str) -> str:
