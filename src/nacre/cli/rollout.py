@@ -12,9 +12,9 @@ from typing import Any
 from nacre.advice.record import Interval
 from nacre.cli.console import format_interval
 from nacre.errors import InputError
+from nacre.files.commit import write_whole
 from nacre.logs.checks.problems import show_path
 from nacre.policies import Policy, fingerprint, read_policy
-from nacre.policies.writing import write_whole
 from nacre.rollout.plan_record import FILE_NAME, Plan, PolicyFile
 
 LOOKS_FILE = "looks.jsonl"

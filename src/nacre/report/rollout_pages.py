@@ -8,7 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from nacre.policies.writing import write_whole
+from nacre.files.commit import write_whole
 from nacre.report.page import forbid_all_but
 from nacre.report.rollout_charts import draw_curve, draw_path, draw_stages
 from nacre.report.templates import read_asset, render

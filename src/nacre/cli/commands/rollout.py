@@ -154,7 +154,7 @@ def assign(
     """
     from nacre.cli import console
     from nacre.cli.rollout import ASSIGNMENT
-    from nacre.policies.writing import write_whole
+    from nacre.files.commit import write_whole
     from nacre.rollout.design import list_assignment
     from nacre.rollout.plan_record import read_plan
 
