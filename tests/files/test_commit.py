@@ -47,7 +47,7 @@ def leftovers(folder: Path) -> list[str]:
 
 def commit_until_killed(folder: Path, at: int) -> None:
     """To be run in another process."""
-    os.fsync = lambda descriptor: None
+    os.fsync = lambda descriptor: None  # type: ignore[assignment]
     with fail_at(folder, at, die):
         commit_files(folder, NEW, kind=KIND)
 

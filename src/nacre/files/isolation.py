@@ -26,7 +26,7 @@ MEMORY = 400 * 2**20
 SECONDS = 4.0
 """Processor time for a small file."""
 MEMORY_RATIO = 16
-BYTES_PER_SECOND = 5_000_000
+BYTES_PER_SECOND = 1_000_000
 
 LAST_USE: dict[str, float] = {}
 """Seconds of the processor and megabytes that the last file took to open, for measurements."""

@@ -6,7 +6,6 @@ without end, or ask for more memory than there is. Then it is tried in another p
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -119,13 +118,24 @@ def try_model(path: str) -> str:
             f"cannot be loaded by onnxruntime ({_shorten(error)}); export it with standard "
             "operators and a lower opset"
         )
+    return _run_once(session)
+
+
+def _run_once(session: Any) -> str:
+    """Why a model cannot be run on rows of zeros; nothing where it can, or they are not known."""
     given = session.get_inputs()
-    if len(given) == 1 and given[0].type in TYPES:
-        shape = [size if isinstance(size, int) else 2 for size in given[0].shape]
-        if np.prod(shape, dtype=object) <= MOST_NUMBERS:
-            # What does not take zeros is told where the rows are known.
-            with contextlib.suppress(Exception):
-                session.run(None, {given[0].name: np.zeros(shape, TYPES[given[0].type])})
+    if len(given) != 1 or given[0].type not in TYPES:
+        return ""
+    shape = [size if isinstance(size, int) else 2 for size in given[0].shape]
+    if np.prod(shape, dtype=object) > MOST_NUMBERS:
+        return f"reads {shape} numbers at once; export it for a batch of any size"
+    try:
+        session.run(None, {given[0].name: np.zeros(shape, TYPES[given[0].type])})
+    except Exception as error:
+        # One whose rows may have any width is asked again where that is known.
+        open_width = any(not isinstance(size, int) for size in given[0].shape[1:])
+        if "alloc" in str(error).lower() or not open_width:
+            return f"cannot be run on {shape[0]} rows ({_shorten(error)}); export it again"
     return ""
 
 

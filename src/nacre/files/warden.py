@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import importlib.abc
 import json
 import os
 import pickle
@@ -26,12 +27,20 @@ PATIENCE = 60
 def serve() -> None:
     """Answer requests, one after the other."""
     given, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
-    # Arrow would import it in every child, where it is installed, and needs nothing of it here.
-    sys.modules["pandas"] = None  # type: ignore[assignment]
+    sys.meta_path.insert(0, _WithoutPandas())
     # Whatever a library prints must not be taken for an answer.
     os.dup2(2, 1)
     while (request := read_message(given)) is not None:
         write_message(answers, json.dumps(_answer(pickle.loads(request))).encode())  # noqa: S301
+
+
+class _WithoutPandas(importlib.abc.MetaPathFinder):
+    """Arrow would import pandas in every child, where it is there, and needs nothing of it here."""
+
+    def find_spec(self, name: str, path: Any, target: Any = None) -> None:
+        """Nothing, of any module."""
+        if name == "pandas":
+            raise ModuleNotFoundError(name)
 
 
 def read_message(stream: IO[bytes]) -> bytes | None:

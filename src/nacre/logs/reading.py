@@ -152,6 +152,13 @@ def write_arrays(reading: Reading, folder: Path, file: str) -> dict[str, Any]:
 def fill_memory(reading: Reading, memory: str, file: str) -> dict[str, Any]:
     """In the other process: make the content and leave it in memory."""
     problems = Problems(file=file)
+    claimed = estimate_here(reading)
+    if claimed > reading.most_bytes:
+        problems.add(
+            f"claims {claimed} bytes of numbers in {reading.size}",
+            "write it anew, or only the rows there are",
+        )
+        return _report(problems)
     arena = Arena(memory, reading.most_bytes)
     MEMORY.share(arena)
     content = make_here(reading, MEMORY, problems)

@@ -222,7 +222,7 @@ def test_arrays_that_cannot_be_unpacked_are_named(tmp_path: Path) -> None:
 def test_without_h5py_the_message_names_the_extra(tmp_path: Path) -> None:
     path = write(tmp_path / "log.h5")
     code = (
-        "import sys; sys.modules['h5py'] = None\n"
+        "import os, sys; sys.modules['h5py'] = None; os.environ['NACRE_ISOLATION'] = 'off'\n"
         f"import nacre.logs; print(*nacre.logs.validate_log({str(path)!r}))"
     )
     result = subprocess.run(  # noqa: S603
