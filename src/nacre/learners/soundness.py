@@ -15,6 +15,8 @@ LARGEST_LOSS = 2.0
 """Of critics, in units of the returns' variance: the mean return alone has a loss of one."""
 LARGEST_FALL = 0.5
 """Share of the range that the estimate moved in by which it may lie below its best at the end."""
+LEAST_FALL = 0.1
+"""In units of the range of the log's returns: a smaller fall is none."""
 LEAST_EPOCHS = 3
 LARGEST_SATURATION = 0.9
 """Share of actions that may lie at the bounds of their space."""
@@ -23,12 +25,13 @@ EDGE = 0.01
 LOOKED_AT = 2_000
 
 
-def find_collapse(curve: Sequence[float], critic_loss: float) -> str:
+def find_collapse(curve: Sequence[float], critic_loss: float, value_range: float) -> str:
     """What the course of learning shows: critics without use, or an estimate that fell.
 
     Args:
         curve: Estimated net value after each epoch.
         critic_loss: Mean loss of the last epoch, in units of the returns' variance.
+        value_range: Range of the log's returns.
     """
     if not critic_loss <= LARGEST_LOSS:
         return (
@@ -39,7 +42,8 @@ def find_collapse(curve: Sequence[float], critic_loss: float) -> str:
         return "Its own estimate of the net value is not finite."
     if len(curve) >= LEAST_EPOCHS:
         best, span = max(curve), max(curve) - min(curve)
-        if curve[-1] < curve[0] and best - curve[-1] > LARGEST_FALL * span:
+        limit = max(LARGEST_FALL * span, LEAST_FALL * value_range)
+        if curve[-1] < curve[0] and best - curve[-1] > limit:
             return f"Its own estimate of the net value fell from {best:.3g} to {curve[-1]:.3g}."
     return ""
 

@@ -175,7 +175,8 @@ class NetActorCritic:
         curve = [epoch.net_value for epoch in learned.history]
         scaled = self.settings.critics.scale_returns
         loss = learned.history[-1].critic_loss if scaled else 0.0
-        complaint = find_collapse(curve, loss) or find_saturation(policy, problem)
+        span = float(np.ptp(problem.log.returns(problem.discount)))
+        complaint = find_collapse(curve, loss, span) or find_saturation(policy, problem)
         if complaint or problem.log.observations.ndim != 2:
             return complaint
         look = LinearLook.take(key, problem, problem.log)
