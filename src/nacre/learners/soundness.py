@@ -22,6 +22,8 @@ LARGEST_SATURATION = 0.9
 """Share of actions that may lie at the bounds of their space."""
 EDGE = 0.01
 """In units of the range of actions: what is nearer to a bound lies at it."""
+MOST_STRANGE = 0.5
+"""Share of actions that may lie beyond all actions of the log."""
 LOOKED_AT = 2_000
 
 
@@ -66,6 +68,20 @@ def find_saturation(policy: Policy, problem: LearningProblem) -> str:
     if share <= LARGEST_SATURATION or find_share(problem.old_policy) > LARGEST_SATURATION / 2:
         return ""
     return f"{share:.0%} of its actions lie at the bounds of what is possible."
+
+
+def find_departure(policy: Policy, problem: LearningProblem) -> str:
+    """Whether action vectors lie beyond those of the log, where no critic can know anything."""
+    if policy.signature.discrete_actions:
+        return ""
+    every = slice(None, None, max(1, len(problem.log) // LOOKED_AT))
+    taken = np.asarray(problem.log.actions, np.float64)
+    actions = np.asarray(ask(policy, jnp.asarray(problem.log.observations[every])).mode())
+    beyond = np.any((actions < taken.min(axis=0)) | (actions > taken.max(axis=0)), axis=-1)
+    share = float(np.mean(beyond | ~np.all(np.isfinite(actions), axis=-1)))
+    if share <= MOST_STRANGE:
+        return ""
+    return f"{share:.0%} of its actions lie beyond all actions of the log."
 
 
 def find_disagreement(claimed: float, second: float) -> str:
