@@ -236,7 +236,7 @@ def write_table(records: Sequence[Record]) -> str:
         ]
         if not same:
             continue
-        there = max(max(record["there"] for record in same), 1e-9)
+        there = find_there([record for record in records if record["example"] == example])
         best = [max(one["net_gain"] for one in record["finalists"]) for record in same]
         reached = sum(one >= 0.9 * there for one in best)
         cells = (
@@ -249,6 +249,12 @@ def write_table(records: Sequence[Record]) -> str:
         )
         rows.append(f"| {' | '.join(cells)} |")
     return "\n".join(rows)
+
+
+def find_there(records: Sequence[Record]) -> float:
+    """What was found to be there, and no less than any candidate reached."""
+    reached = [one["net_gain"] for record in records for one in record["candidates"]]
+    return max(1e-9, *reached, *(record["there"] for record in records))
 
 
 def _describe_learners(records: Sequence[Record]) -> str:

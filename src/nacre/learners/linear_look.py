@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import jax
@@ -86,11 +87,12 @@ class LinearLook:
         return self.find_net_value(policy, self.solve(policy)) - self.old_value
 
     def _read(self, critics: LinearCritics, policy: Policy) -> float:
-        """At the start: the median of the sets, kept within what the log's rewards allow."""
+        """At the start: the median of the sets; NaN where the log's rewards do not allow it."""
         start = np.asarray(self.problem.start)
         pairs = zip(critics.features, critics.weights, strict=True)
         values = [float(np.mean(one.expect(start, policy) @ w)) for one, w in pairs]
-        return float(np.clip(np.median(values), *limit_values(self.log, self.problem.discount)))
+        value, (low, high) = float(np.median(values)), limit_values(self.log, self.problem.discount)
+        return value if low <= value <= high else math.nan
 
 
 def _take_some(log: Log, rng: np.random.Generator) -> Log:

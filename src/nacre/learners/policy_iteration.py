@@ -8,6 +8,7 @@ chosen on episodes that it did not learn from; the choice then learns from all o
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from nacre.learners.base import CLONED_ROWS, Candidate, LearningProblem
 from nacre.learners.improvement import Actor, Objective
 from nacre.learners.linear_look import LinearLook
 from nacre.learners.scale_noise import scale_noise
+from nacre.learners.soundness import find_departure, find_saturation
 from nacre.policies.cloning.full_support import give_full_support
 from nacre.policies.policy import Policy
 from nacre.training.backup import polyak_average
@@ -100,17 +102,47 @@ class PolicyIteration:
         count = _count_up(report, self.iterations * (2 * len(self.kl_weights) + 1))
         trials = self._try_weights(key, problem, first, count)
         best = max(trials, key=lambda trial: trial.held_out)
-        complaint = _find_fault(trials, best)
-        policy = best.policy
-        curve: tuple[float, ...] = (best.held_out,)
-        if not complaint:
-            look = LinearLook.take(key, problem, problem.log, self.sets)
-            learned, curve = self._iterate(key, look, first, best.weight, count)
-            policy = self._quieten(learned)
-        origin = f"least-squares policy iteration with KL weight {best.weight:g}"
+        if not best.held_out > 0.0:
+            return [self._propose(best.weight, best.policy, (best.held_out,), _refuse(best))]
+        candidate = self._learn_whole(key, problem, first, best.weight, count)
+        safer = [one.weight for one in trials if one.weight > best.weight and one.held_out > 0.0]
+        if not candidate.problem or not safer:
+            return [candidate]
+        again = self._learn_whole(key, problem, first, min(safer), count)
+        begun = f"begun again with KL weight {min(safer):g}"
+        if not again.problem:
+            told = f"{again.origin}, {begun}: {candidate.problem}"
+            return [dataclasses.replace(again, origin=told)]
+        sentence = f"{candidate.problem} It was {begun}, and dropped: {again.problem}"
+        return [dataclasses.replace(again, problem=sentence)]
+
+    def _learn_whole(
+        self,
+        key: PRNGKeyArray,
+        problem: LearningProblem,
+        first: Policy,
+        weight: float,
+        count: Iterator[None],
+    ) -> Candidate:
+        """From all episodes, and examined."""
+        look = LinearLook.take(key, problem, problem.log, self.sets)
+        learned, curve = self._iterate(key, look, first, weight, count)
+        policy = self._quieten(learned)
+        gain = look.find_net_gain(policy)
+        complaint = find_saturation(policy, problem) or find_departure(policy, problem)
+        if not complaint and not math.isfinite(gain):
+            complaint = "Its value is beyond what the rewards of the log allow."
+        if not complaint and not gain > 0.0:
+            complaint = f"The episodes it learned from say that it gains {gain:.3g}."
+        return self._propose(weight, policy, curve, complaint)
+
+    def _propose(
+        self, weight: float, policy: Policy, curve: tuple[float, ...], complaint: str
+    ) -> Candidate:
+        origin = f"least-squares policy iteration with KL weight {weight:g}"
         if self.noise < 1.0:
             origin += f", with {self.noise:g} of its noise"
-        return [Candidate(self.name, policy, origin, curve, "all iterations done", complaint)]
+        return Candidate(self.name, policy, origin, curve, "all iterations done", complaint)
 
     def _try_weights(
         self, key: PRNGKeyArray, problem: LearningProblem, first: Policy, count: Iterator[None]
@@ -124,9 +156,11 @@ class PolicyIteration:
             claimed, held_out = [], []
             for own, other in (looks, looks[::-1]):
                 policy = self._quieten(self._iterate(key, own, first, weight, count)[0])
+                strange = bool(find_departure(policy, problem))
                 claimed.append(own.find_net_gain(policy))
-                held_out.append(other.find_net_gain(policy))
-            trials.append(Trial(weight, policy, float(np.mean(claimed)), float(np.mean(held_out))))
+                held_out.append(-math.inf if strange else other.find_net_gain(policy))
+            worth = float(np.mean(np.nan_to_num(held_out, nan=-math.inf)))
+            trials.append(Trial(weight, policy, float(np.mean(claimed)), worth))
         return trials
 
     def _iterate(
@@ -171,16 +205,14 @@ class PolicyIteration:
         return policy if scaled is None else scaled
 
 
-def _find_fault(trials: Sequence[Trial], best: Trial) -> str:
+def _refuse(best: Trial) -> str:
     """Why nothing is proposed; the weights that were tried are safer and safer settings."""
     if not math.isfinite(best.held_out):
-        return "Its estimates are not finite, with none of its settings."
-    if best.held_out <= 0.0:
-        return (
-            f"It promises a net gain of {best.claimed:.3g} on the episodes it learned from; others "
-            f"say {best.held_out:.3g}. No setting did better, so it was dropped."
-        )
-    return ""
+        return "With none of its settings are its values within what the log's rewards allow."
+    return (
+        f"It promises a net gain of {best.claimed:.3g} on the episodes it learned from; others say "
+        f"{best.held_out:.3g}. No setting did better, so it was dropped."
+    )
 
 
 def _count_up(report: Progress, total: int) -> Iterator[None]:

@@ -20,7 +20,12 @@ from nacre.learners.net_actor_critic.journal import Learned
 from nacre.learners.net_actor_critic.run import learn
 from nacre.learners.net_actor_critic.stopping import Plateau
 from nacre.learners.scale_noise import scale_noise
-from nacre.learners.soundness import find_collapse, find_disagreement, find_saturation
+from nacre.learners.soundness import (
+    find_collapse,
+    find_departure,
+    find_disagreement,
+    find_saturation,
+)
 from nacre.policies.policy import Policy
 from nacre.training.progress import Progress
 
@@ -175,7 +180,9 @@ class NetActorCritic:
         curve = [epoch.net_value for epoch in learned.history]
         scaled = self.settings.critics.scale_returns
         loss = learned.history[-1].critic_loss if scaled else 0.0
-        complaint = find_collapse(curve, loss) or find_saturation(policy, problem)
+        span = float(np.ptp(problem.log.returns(problem.discount)))
+        complaint = find_collapse(curve, loss, span) or find_saturation(policy, problem)
+        complaint = complaint or find_departure(policy, problem)
         if complaint or problem.log.observations.ndim != 2:
             return complaint
         look = LinearLook.take(key, problem, problem.log)
