@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nacre.cli import watching
 from nacre.logs import write_log
 from nacre.policies import write_policy
 from nacre.report import Evidence, write_evidence
@@ -127,7 +127,7 @@ def test_following_ends_when_there_is_something_to_do(
         else:
             write_live(plan, 100)
 
-    monkeypatch.setattr(watching.time, "sleep", grow)
+    monkeypatch.setattr(time, "sleep", grow)
     done = invoke("watch", "--plan", plan, "--log", live, "--follow", "--every", "7", "--quiet")
     assert done.code == 10
     assert done.out == "keep collecting\nnext stage\n"
