@@ -3,7 +3,8 @@
 A log of a middling controller → advice → a plan with switchback blocks → three live simulations:
 with the new controller, with a broken one in its place, and with other traffic. `nacre watch` looks
 at each. Every phase leaves its files in OUT and is not done again: a story that was stopped goes on
-where it was.
+where it was. What is printed also goes to OUT/story.txt; `docs/rollout_traffic.md` shows the one
+in `results/rollout`. With --docs that page is filled and its pictures are taken.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import importlib.util
-import json
 import re
 import shutil
 from collections.abc import Callable
@@ -39,6 +39,8 @@ BLOCK, GAP = 2, 1
 N_BLOCKS = 60
 HEAVIER = ("0.5", "0.65")
 """Probability of a vehicle from the west in each second: as in the log, and in the drift."""
+CHROMIUM = "/usr/bin/chromium"
+PLACE = re.compile(r"(<!-- story: (\w+) -->\n).*?(<!-- end -->)", re.S)
 Choose = Callable[[np.ndarray], int]
 
 
@@ -47,11 +49,12 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--blocks", type=int, default=N_BLOCKS)
     parser.add_argument("--seed", type=int, default=100)
+    parser.add_argument("--docs", type=Path, help="folder of the docs: page and pictures")
     options = parser.parse_args()
     out: Path = options.out
     find_advice(out, options.seed)
     plan = find_plan(out, options.seed)
-    print("\n".join(describe_plan(plan)))
+    told = describe_plan(plan)
     stories = {
         "true": (TRAFFIC, None),
         "broken": (TRAFFIC, stuck),
@@ -59,8 +62,13 @@ def main() -> None:
     }
     for name, (network, replaced) in stories.items():
         log = find_live_log(out, name, plan, network, replaced, options.blocks)
-        print(f"\n--- {name}")
-        watch(out, name, plan, log)
+        told += ["", f"--- {name}", *watch(out, name, plan, log)]
+    text = "\n".join(told) + "\n"
+    (out / "story.txt").write_text(text, encoding="utf-8")
+    print(text)
+    if options.docs is not None:
+        photograph(out, options.docs / "pictures")
+        fill_page(options.docs / "rollout_traffic.md", text)
 
 
 def find_advice(out: Path, seed: int) -> None:
@@ -167,21 +175,49 @@ def change_traffic(folder: Path) -> Path:
     return network
 
 
-def watch(out: Path, name: str, plan: Plan, log: Log) -> None:
+def watch(out: Path, name: str, plan: Plan, log: Log) -> list[str]:
     """Looks after each quarter of the log, each recorded; the last one as a page."""
     policies = load_policies(plan, out / "plan", {})
     folder = out / f"watch-{name}"
     (folder / "looks.jsonl").unlink(missing_ok=True)
+    told = []
     for quarter in (1, 2, 3, 4):
         part = log.select(range(quarter * log.n_episodes // 4))
         found = look_at(plan, part, 1, policies, f"live-{name}.parquet")
         document = record_look(found.document, folder)
-        print(f"{part.n_episodes:>4} episodes: {found.verdict}")
+        told.append(f"{part.n_episodes:>4} episodes: {found.verdict}")
         if found.verdict not in ("keep collecting", "go on"):
             break
     write_watch_page(plan, document, folder)
-    print("\n".join(describe_look(document)))
-    (folder / "last.json").write_text(json.dumps(document, indent=2, allow_nan=False) + "\n")
+    return [*told, "", *describe_look(document)]
+
+
+def fill_page(page: Path, story: str) -> None:
+    """Put each part of the story into its place on the page."""
+    first, *parts = re.split(r"^--- (\w+)$", story, flags=re.M)
+    told = {"plan": first} | dict(zip(parts[::2], parts[1::2], strict=True))
+
+    def fill(place: re.Match[str]) -> str:
+        return f"{place[1]}```text\n{told[place[2]].strip(chr(10))}\n```\n{place[3]}"
+
+    text = page.read_text(encoding="utf-8")
+    page.write_text(PLACE.sub(fill, text), encoding="utf-8")
+
+
+def photograph(out: Path, folder: Path) -> None:
+    """The page of the plan and those of the last looks, as wide as a page of the docs."""
+    from playwright.sync_api import sync_playwright
+
+    pages = {"plan": out / "plan" / "plan.html"} | {
+        f"watch-{name}": out / f"watch-{name}" / "watch.html" for name in ("true", "drift")
+    }
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        for name, file in pages.items():
+            page = browser.new_page(viewport={"width": 760, "height": 640})
+            page.goto(file.resolve().as_uri())
+            page.screenshot(path=folder / f"rollout-{name}.png")
+        browser.close()
 
 
 if __name__ == "__main__":

@@ -123,6 +123,7 @@ def test_commands_are_listed_in_groups_in_the_order_of_a_user_s_way(
             groups[list(groups)[-1]].append(line.split()[0])
     assert groups == {
         "Advice": ["advise", "demo", "report", "evaluate"],
+        "After the decision": ["plan", "plan", "watch"],
         "Logs and costs": ["validate", "convert", "cost"],
         "Simulated worlds": ["collect", "train-online", "simulate", "show"],
         "Measuring": ["reproduce", "calibrate", "bench"],

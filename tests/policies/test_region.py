@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -36,8 +38,9 @@ def test_a_coordinate_tells_where(text: str) -> None:
     within = np.asarray(states[:, 1] >= 0.25)
     if "<=" in text:
         within = ~within
-    expected = np.where(within[:, None], new(states).probabilities, old(states).probabilities)
-    np.testing.assert_allclose(found.probabilities, expected, atol=1e-6)  # type: ignore[attr-defined]
+    said: list[Any] = [new(states), old(states), found]
+    expected = np.where(within[:, None], said[0].probabilities, said[1].probabilities)
+    np.testing.assert_allclose(said[2].probabilities, expected, atol=1e-6)
 
 
 def test_what_is_no_region_is_refused() -> None:

@@ -19,9 +19,13 @@ from nacre.report.evidence import read_evidence
 from nacre.report.page import write_report
 from nacre.report.price_map import find_reach
 from nacre.report.prices import Prices, build_prices
+from nacre.report.rollout_pages import write_plan_page, write_watch_page
 from nacre.report.text import format_number
+from nacre.rollout.planning import make_plan
+from nacre.rollout.watching import look_at
 from tests.report.conftest import DOCUMENT, FIRST_EXAMPLE
 from tests.support.hostile import STRINGS, poison
+from tests.support.rollout import make_record, play_design
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 FLAGS = (
@@ -100,6 +104,18 @@ def test_nothing_is_loaded_and_nothing_overflows(
     assert _find_overflowing(opened.page) == []
     opened.check_quiet()
     opened.page.close()
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_pages_of_a_roll_out_fit(browser: Browser, tmp_path: Path, width: int) -> None:
+    returns = np.random.default_rng(100).normal(1.0, 0.8, 200)
+    plan = make_plan(make_record(verdict="undecided", chosen="x" * 400), returns)
+    look = look_at(plan, play_design(plan.design(plan.stages[1]), 100), 2).document
+    for file in (write_plan_page(plan, tmp_path), write_watch_page(plan, look, tmp_path, 60)):
+        opened = _open(browser, file, width)
+        assert _find_overflowing(opened.page) == []
+        opened.check_quiet()
+        opened.page.close()
 
 
 def test_dark_is_dark(browser: Browser, report: Path) -> None:

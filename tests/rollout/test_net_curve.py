@@ -36,7 +36,7 @@ def find_truth(table: np.ndarray) -> float:
     moved = np.abs(table - OLD).sum(axis=1) / 2
     states, counts = np.unique(make_rooms_log().observations, return_counts=True)
     cost = LOW_PRICE * float(moved[states] @ counts) / counts.sum()
-    return find_value(table) - find_value(OLD) - cost
+    return float(find_value(table) - find_value(OLD) - cost)
 
 
 def test_the_truth_lies_within_the_band(curve: NetCurve) -> None:

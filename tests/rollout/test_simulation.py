@@ -51,4 +51,4 @@ def test_blocks_keep_what_neighbours_share() -> None:
 def test_rare_outcomes_may_be_larger_than_those_seen() -> None:
     rng = np.random.default_rng(102)
     assert find_inflation(rng.normal(size=2000)) < 1.1
-    assert find_inflation((rng.random(500) < 0.01) * 1.0) > 1.5
+    assert find_inflation((rng.random(500) < 0.01).astype(np.float64)) > 1.5

@@ -20,7 +20,8 @@ LEARNING, TRANSACTION = 5.0, 2.0
 
 def make_curve() -> CostCurve:
     cost = TransportCost(LEARNING, TRANSACTION, groups.indices(SETS), state_measure=FiniteStates())
-    whole = cost.evaluate(*(TabularPolicy.from_probabilities(table) for table in (OLD, NEW)))
+    old, new = (TabularPolicy.from_probabilities(table) for table in (OLD, NEW))
+    whole = cost.evaluate(old, new)
     return CostCurve(
         LEARNING, TRANSACTION, whole.learning_mass, whole.transaction_mass, whole.total, True
     )

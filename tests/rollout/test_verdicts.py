@@ -7,10 +7,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from nacre.rollout.live_checks import Check
+from nacre.rollout.live_checks import NEW_ACTS, Check
 from nacre.rollout.verdicts import EXIT_CODES, Evidence, decide
 
 DRIFT = Check("drift", "failed", "the world has changed", {})
+FOREIGN = Check(NEW_ACTS, "failed", "not its own", {})
 MIXED_UP = Check("assignment", "failed", "units ran another policy", {})
 
 
@@ -44,6 +45,11 @@ def test_limits_and_losses_come_before_everything_else() -> None:
     assert ask(0.6, 1.0, broken=["queue <= 2"]) == "step back"
     assert ask(0.6, 1.0, broken=["queue <= 2"], checks=[MIXED_UP]) == "step back"
     assert ask(-1.0, -0.1, checks=[DRIFT]) == "step back"
+
+
+def test_a_controller_that_nobody_evaluated_leads_back() -> None:
+    assert ask(0.6, 1.0, checks=[FOREIGN]) == "step back"
+    assert ask(0.6, 1.0, checks=[FOREIGN, MIXED_UP]) == "stop"
 
 
 def test_a_log_that_is_not_what_it_should_be_stops() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -13,9 +14,10 @@ from nacre.errors import InputError
 from nacre.logs import Log
 from nacre.policies.policy import Policy
 from nacre.rollout.plan_record import Plan
+from nacre.rollout.planning import PlanOptions, make_plan
 from nacre.rollout.watching import Look, look_at
-from tests.support.rollout import add_columns, play, play_design
-from tests.support.rooms import BEST, DISCOUNT, OLD, WORSE, find_value, make_policy
+from tests.support.rollout import RICHER, add_columns, make_record, play, play_design
+from tests.support.rooms import BEST, OLD, WORSE, find_value, make_policy
 
 POLICIES: Mapping[str, Policy | None] = {"old": make_policy(OLD), "new": make_policy(BEST)}
 
@@ -73,19 +75,17 @@ def test_a_loss_leads_back(look: Callable[..., Look]) -> None:
     assert status(found, "new policy acts") == "failed"
 
 
-def test_another_policy_than_planned_stops(look: Callable[..., Look]) -> None:
+def test_another_policy_than_planned_leads_back(look: Callable[..., Look]) -> None:
     other = np.array([[0.3, 0.7], [0.9, 0.1]])
     found = look(new=other)
-    assert found.verdict == "stop"
+    assert found.verdict == "step back"
+    assert found.document["gain"]["low"] > 0
     assert status(found, "new policy acts") == "failed"
     assert status(found, "old policy acts") == "ok"
 
 
 def test_a_world_that_changed_stops(look: Callable[..., Look]) -> None:
-    from tests.support.rooms import WORLD
-
-    richer = WORLD.__class__(WORLD.transition, 3.0 * WORLD.reward, DISCOUNT, WORLD.start)
-    found = look(world=richer)
+    found = look(world=RICHER)
     assert found.verdict == "stop"
     assert "the world has changed" in found.reason
 
@@ -134,9 +134,6 @@ def test_the_last_stage_is_compared_with_the_old_log(plan: Plan) -> None:
 
 
 def test_blocks_have_gaps(old_returns: np.ndarray) -> None:
-    from nacre.rollout.planning import PlanOptions, make_plan
-    from tests.support.rollout import make_record
-
     options = PlanOptions(shares=(0.5,), unit="block", episodes_per_unit=3, gap=1)
     plan = make_plan(make_record(), old_returns, options)
     design = plan.design(plan.stages[0])
@@ -154,8 +151,6 @@ def test_blocks_have_gaps(old_returns: np.ndarray) -> None:
 
 
 def drop(log: Log, name: str) -> Log:
-    import dataclasses
-
     return dataclasses.replace(
         log, columns={key: value for key, value in log.columns.items() if key != name}
     )

@@ -13,9 +13,11 @@ from nacre.advice.record import DecisionRecord
 from nacre.logs import Log
 from nacre.rollout.design import Design
 from nacre.simulators import FiniteWorld
-from tests.support.rooms import BEST, OLD, WORLD, Table
+from tests.support.rooms import BEST, DISCOUNT, OLD, WORLD, Table
 
 STEPS = 20
+RICHER = FiniteWorld(WORLD.transition, 3.0 * WORLD.reward, DISCOUNT, WORLD.start)
+"""The same rooms with three times the reward."""
 
 
 def play(

@@ -95,7 +95,7 @@ def draw_path(look: Mapping[str, Any]) -> Markup | None:
             y = vertical.place(value)
             parts += [
                 line(LEFT, y, RIGHT, y, "dashed old"),
-                text(RIGHT, y - 4, f"{name} {format_number(value)}", anchor="end"),
+                text(LEFT + 4, y - 4, f"{name} {format_number(value)}"),
             ]
     parts.append(text(RIGHT, BOTTOM + 15, f"{last:,} sets", anchor="end", class_="tick"))
     return picture("Bounds of the live gain over the sets", BOTTOM + 22, *parts)

@@ -60,8 +60,8 @@ def solve_counts(log: Log, policy: Floats, discount: float) -> Floats:
     rewards = np.where(counts > 0, rewards, float(np.mean(log.rewards)))
     going_on = ~log.terminated
     flat = pair[going_on] * n_states + np.asarray(log.next_observations, np.int64)[going_on]
-    moves = np.bincount(flat, minlength=n_states * n_actions * n_states)
-    moves = moves.reshape(n_states * n_actions, n_states) / seen[:, None]
+    moved = np.bincount(flat, minlength=n_states * n_actions * n_states)
+    moves = moved.reshape(n_states * n_actions, n_states) / seen[:, None]
     # What was never tried leads nowhere.
     follow = (moves[:, :, None] * policy[None]).reshape(len(seen), -1)
     solved = np.linalg.solve(np.eye(len(seen)) - discount * follow, rewards)

@@ -19,6 +19,8 @@ from nacre.rollout.sample_ratio import ratio_p_value
 from nacre.rollout.scores import Scores
 from nacre.rollout.sequences import LEAST_SCORES, find_rho, long_run_variance, two_sided_width
 
+NEW_ACTS = "new policy acts"
+"""Name of the check of what acts in new units."""
 Status = Literal["ok", "failed", "not checked"]
 
 RATIO_LEVEL = 0.001

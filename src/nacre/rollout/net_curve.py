@@ -124,7 +124,8 @@ def _gather(
     common: dict[str, Any] = {"split": split, "finalists": candidates}
     quiet: dict[str, Any] = {"report": lambda event: None}
     charges = charge_finalists(setting, **common, **quiet)
-    overlaps = [tasks.find_overlap(setting, place, **common, **quiet) for place in places]
+    meter = tasks.prepare_overlap(setting, split=split, **quiet)
+    overlaps = [meter.measure(candidate.policy) for candidate in candidates]
     estimates: list[list[Estimate]] = [[] for _ in places]
     for estimator in setting.config.estimators:
         report(f"estimating by {estimator.name}")
@@ -133,9 +134,9 @@ def _gather(
             found = tasks.estimate_gain(
                 setting, estimator, place, **common, **quiet, prepared=prepared
             )
-            overlap = overlaps[place]
-            if found is not None and overlap is not None:
-                estimates[place].append(tasks.charge_overlap(found, estimator, overlap))
+            if found is not None:
+                charged = tasks.charge_overlap(found, estimator, overlaps[place])
+                estimates[place].append(charged)
     return [Evidence(tuple(estimates[place]), charges[place].price) for place in places]
 
 

@@ -1,7 +1,8 @@
 """What to do now: next stage, step back, stop, go on, or keep collecting.
 
-The order of the questions is the rule. A limit that is broken and a proven loss come first; then
-whatever makes the live log untrustworthy; then whether going on is proven to pay, or proven not to.
+The order of the questions is the rule. A limit that is broken, a proven loss and a controller that
+nobody evaluated come first; then whatever makes the live log untrustworthy; then whether going on
+is proven to pay, or proven not to.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from nacre.rollout.live_checks import Check
+from nacre.rollout.live_checks import NEW_ACTS, Check
 
 LiveVerdict = Literal["keep collecting", "go on", "next stage", "stop", "step back"]
 EXIT_CODES: dict[LiveVerdict, int] = {
@@ -53,6 +54,9 @@ def decide(evidence: Evidence) -> tuple[LiveVerdict, str]:
     # Where units did not run what was drawn for them, a difference between arms means nothing.
     if evidence.high < 0 and "assignment" not in failed:
         return "step back", f"a loss is proven: the gain of an episode is below {evidence.high:.4g}"
+    if NEW_ACTS in failed and "assignment" not in failed:
+        # What runs there is not what was planned, and nobody has looked at it.
+        return "step back", failed[NEW_ACTS]
     if failed:
         return "stop", "; ".join(failed.values())
     if evidence.complete:

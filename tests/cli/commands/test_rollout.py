@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,12 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nacre.cli import watching
 from nacre.logs import write_log
 from nacre.policies import write_policy
 from nacre.report import Evidence, write_evidence
 from nacre.rollout.plan_record import read_plan
-from tests.support.rollout import make_record, play, play_design
+from tests.support.rollout import RICHER, make_record, play, play_design
 from tests.support.rooms import BEST, OLD, WORSE, make_policy
 
 Invoke = Callable[..., Any]
@@ -92,7 +92,7 @@ def test_the_assignment_is_that_of_the_plan(plan: Path, invoke: Invoke, tmp_path
         ({}, "next stage", 10),
         ({"new": WORSE}, "step back", 30),
         ({"n_units": 10}, "keep collecting", 0),
-        ({"new": np.array([[0.3, 0.7], [0.9, 0.1]])}, "stop", 20),
+        ({"world": RICHER}, "stop", 20),
     ],
 )
 def test_a_watch_ends_with_the_code_of_its_verdict(
@@ -127,7 +127,7 @@ def test_following_ends_when_there_is_something_to_do(
         else:
             write_live(plan, 100)
 
-    monkeypatch.setattr(watching.time, "sleep", grow)
+    monkeypatch.setattr(time, "sleep", grow)
     done = invoke("watch", "--plan", plan, "--log", live, "--follow", "--every", "7", "--quiet")
     assert done.code == 10
     assert done.out == "keep collecting\nnext stage\n"
