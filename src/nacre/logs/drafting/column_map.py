@@ -7,13 +7,17 @@ import os
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
+from nacre.errors import InputError
+from nacre.files.isolation import run_isolated
 from nacre.logs.checks.problems import Problems, show_key, show_names, show_path
 from nacre.logs.drafting.facts import Facts, open_facts
 from nacre.logs.drafting.roles import KEPT, MOST_ACTIONS, Roles, guess_roles
 from nacre.logs.files import find_log
+from nacre.logs.reading import Reading
 from nacre.logs.schema.encoding import DAY
 from nacre.logs.schema.map_values import BY_COLUMN
 from nacre.logs.schema.mapping import ColumnMap, read_columns
@@ -50,19 +54,42 @@ def draft_map(path: str | os.PathLike[str], assignments: Sequence[str] = ()) -> 
     Raises:
         InputError: If the file cannot be read as a table.
     """
-    given = read_columns(None, assignments)
-    facts, given = _look(path, given)
-    roles = guess_roles(facts, given)
-    return MapDraft(_Writer(facts, roles, given).write(show_path(path)), dict(roles.open))
-
-
-def _look(path: str | os.PathLike[str], given: ColumnMap) -> tuple[dict[str, Facts], ColumnMap]:
-    """What the columns hold; in Latin-1 where the file is no UTF-8 and nothing else was said."""
     problems = Problems(file=show_path(path))
+    given = read_columns(None, assignments)
     place = find_log(path, problems)
     if place is None:
         raise problems.as_error()
-    file, form = place
+    reading = Reading(*place, given, {})
+    if not reading.is_isolated:
+        return _draft(reading, problems)
+    try:
+        name = f"{__name__}:draft_apart"
+        answer = run_isolated(name, reading.size, reading=reading, file=problems.file)
+    except InputError as error:
+        raise InputError([f"{problems.file}: {problem}" for problem in error.problems]) from None
+    if "problems" in answer:
+        raise InputError(list(answer["problems"]))
+    return MapDraft(answer["text"], {p: tuple(names) for p, names in answer["open"].items()})
+
+
+def draft_apart(reading: Reading, file: str) -> dict[str, Any]:
+    """In the process that opens files of native libraries: the draft as plain data."""
+    try:
+        draft = _draft(reading, Problems(file=file))
+    except InputError as error:
+        return {"problems": list(error.problems)}
+    return {"text": draft.text, "open": {part: list(names) for part, names in draft.open.items()}}
+
+
+def _draft(reading: Reading, problems: Problems) -> MapDraft:
+    facts, given = _look(reading, problems)
+    roles = guess_roles(facts, given)
+    return MapDraft(_Writer(facts, roles, given).write(str(problems.file)), dict(roles.open))
+
+
+def _look(reading: Reading, problems: Problems) -> tuple[dict[str, Facts], ColumnMap]:
+    """What the columns hold; in Latin-1 where the file is no UTF-8 and nothing else was said."""
+    file, form, given = reading.file, reading.form, reading.columns
     source = form.open(file, problems, given, MEMORY)
     if source is None and "is not UTF" in str(problems.found[0]) and given.text_encoding is None:
         given = replace(given, text_encoding="latin-1")
