@@ -33,7 +33,7 @@ from nacre.simulators.registry import find_world
 from tests.support.advice import advise_quickly, make_quick_learner, suggest_quick
 
 FOLDER = Path(__file__).parent
-LONG = ("offers", "treatment", "trolley")
+LONG = ("calls", "offers", "treatment", "trolley")
 """Policies that are cloned or asked: more of the same way, and slower."""
 VOLATILE = ("config", "new_policy", "versions", "wall_seconds")
 FLAGS = ("avx2", "fma", "avx512f", "avx512_bf16", "amx_tile")

@@ -12,7 +12,7 @@ from typing import Any
 from jaxtyping import ArrayLike
 
 from nacre.advice.assembly import build_advice
-from nacre.advice.config import AdviceConfig, suggest_config
+from nacre.advice.config import AdviceConfig, settle_propensities, suggest_config
 from nacre.advice.config_file import read_changes
 from nacre.advice.inputs import (
     CandidateSource,
@@ -79,6 +79,7 @@ def advise(
         discount=config.discount if discount is None else discount,
         confidence=config.confidence if confidence is None else confidence,
     )
+    config = settle_propensities(config, given.log, given.uncertainty)
     setting = Setting(
         given.log,
         given.old_policy,

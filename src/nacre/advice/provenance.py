@@ -9,15 +9,23 @@ from typing import Any
 from nacre.advice.setting import Setting
 from nacre.costs.description import describe_cost
 from nacre.errors import InputError
+from nacre.logs.description import describe_columns
 from nacre.policies.files import fingerprint
 from nacre.policies.policy import Policy
 from nacre.versions import find_versions
 
 
+def _describe_log(setting: Setting) -> dict[str, Any]:
+    """Digest and size, and how columns became numbers where they were encoded."""
+    log = setting.log
+    encoded = {"columns": describe_columns(log)} if log.provenance.get("encoding") else {}
+    return {**log.identify(), **encoded}
+
+
 def describe_origin(setting: Setting, new_policy: Policy, began: float) -> dict[str, Any]:
     """Fields of the record; `began` is when the clock was started."""
     return {
-        "log": setting.log.identify(),
+        "log": _describe_log(setting),
         "policy": {"sha256": fingerprint(setting.old_policy), "uncertainty": setting.uncertainty},
         "new_policy": _identify(new_policy),
         "cost_model": describe_cost(setting.cost),

@@ -101,6 +101,12 @@ class Advice:
         document = self.as_json()
         return {name: document.get(name) for name in ("verdict", "net_gain", "seed")}
 
+    def describe_inputs(self) -> Mapping[str, Any]:
+        """How raw columns become the policy's observations, and what its actions are called."""
+        provenance = self.setting.log.provenance
+        kept = {name: provenance.get(name) for name in ("columns", "encoding", "labels")}
+        return {name: value for name, value in kept.items() if value}
+
 
 def _show(number: float | None) -> str:
     return "unknown" if number is None else f"{number:.6g}"

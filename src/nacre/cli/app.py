@@ -15,6 +15,7 @@ from nacre import __version__
 from nacre.cli.commands import (
     advice,
     calibrate,
+    drafts,
     evaluation,
     experiments,
     machine,
@@ -41,7 +42,7 @@ app = typer.Typer(
 GROUPS = {
     "Advice": (advice.app, evaluation.app),
     "After the decision": (rollout.app,),
-    "Logs and costs": (prices.app,),
+    "Logs and costs": (prices.app, drafts.app),
     "Simulated worlds": (worlds.app,),
     "Measuring": (experiments.app, calibrate.app, speed.app),
     "This machine": (machine.app,),

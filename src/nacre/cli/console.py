@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -28,6 +29,7 @@ from nacre.errors import InputError
 from nacre.experiments.tables import TABLES, Row
 from nacre.logs import Log, Problem
 from nacre.logs.checks.problems import show_path
+from nacre.logs.description import describe_columns
 from nacre.logs.schema.spaces import space_to_json
 
 WIDEST_MATRIX = 6
@@ -58,6 +60,35 @@ def print_log(path: Path, log: Log) -> None:
     _console().print("\n".join(lines), soft_wrap=True)
 
 
+def quote(path: object) -> str:
+    """A path as it is typed on a command line."""
+    return shlex.quote(str(path))
+
+
+def repeat_options(columns: Path | None, assignments: Sequence[str] | None) -> str:
+    """The options that say which column holds what, as they were typed."""
+    given = "" if columns is None else f" --columns {quote(columns)}"
+    return given + "".join(f" --set {quote(entry)}" for entry in assignments or ())
+
+
+def print_steps(title: str, steps: Sequence[str]) -> None:
+    """Print what to type next."""
+    lines = ([title] if title else []) + [f"next: {step}" for step in steps]
+    _console().print("\n".join(lines), soft_wrap=True)
+
+
+def print_columns(log: Log) -> None:
+    """Print how each column was understood."""
+    table = Table(box=None, pad_edge=False)
+    rows = describe_columns(log)
+    names = ("column", "meaning", "type", "encoding", "missing", "range")
+    for name in names:
+        table.add_column(name, overflow="fold", justify="right" if name == "missing" else "left")
+    for row in rows:
+        table.add_row(*(str(row[name]) for name in names))
+    _console().print(table)
+
+
 def describe_log(path: Path, log: Log) -> dict[str, Any]:
     """A valid log as a JSON document."""
     returns = log.returns()
@@ -77,6 +108,7 @@ def describe_log(path: Path, log: Log) -> dict[str, Any]:
             "high": float(returns.max()),
         },
         "columns": list(log.columns),
+        "understood": describe_columns(log),
         "notes": _find_notes(log),
     }
 

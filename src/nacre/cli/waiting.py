@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,9 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from nacre.logs import Log, read_log
+from nacre.logs import Log, read_columns, read_log
 from nacre.policies import CloneConfig, Policy, PolicyOptions, read_policy_with_provenance
+from nacre.policies.networks import check_activation
 
 OPEN_FILES = Path("/proc/self/fd")
 """Where the system tells which files this process has open, if it does."""
@@ -58,20 +59,34 @@ def read_log_aloud(
     source: str | Path,
     *,
     columns: Path | None = None,
+    assignments: Sequence[str] | None = None,
     cache_dir: Path | None = None,
     quiet: bool,
 ) -> Log:
     """Read a log and show how far that is."""
     with open_wait(f"reading {source}", quiet=quiet, source=source):
-        return read_log(source, columns=columns, cache_dir=cache_dir)
+        column_map = read_columns(columns, assignments or ())
+        return read_log(source, columns=column_map, cache_dir=cache_dir)
 
 
 def read_policy_aloud(
-    source: str | Path, log: Log, *, seed: int, quiet: bool
+    source: str | Path,
+    log: Log,
+    *,
+    seed: int,
+    quiet: bool,
+    normalization: Path | None = None,
+    activation: str | None = None,
 ) -> tuple[Policy, dict[str, Any]]:
     """Read a policy with its provenance, and show how far that is if it has to be cloned."""
     with open_wait(f"reading the policy {source}", quiet=quiet) as tell:
-        options = PolicyOptions(log=log, seed=seed, clone=CloneConfig(on_steps=tell))
+        options = PolicyOptions(
+            log=log,
+            seed=seed,
+            clone=CloneConfig(on_steps=tell),
+            normalization=normalization,
+            activation=check_activation(activation),
+        )
         return read_policy_with_provenance(source, options)
 
 

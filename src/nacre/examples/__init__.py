@@ -6,6 +6,7 @@
 | `traffic` | our own Parquet: the lights of an intersection | our own safetensors |
 | `treatment` | CSV with named columns and texts, episodes of uneven length | none |
 | `offers` | Parquet of named columns | its probabilities, row by row |
+| `calls` | CSV of single decisions, texts and propensities: a bandit log | none |
 | `trolley` | arrays with the names of D4RL | an ONNX file |
 
 The controller of the cart pushes weakly and shakily; a proposed one is firmer and steadier. It
@@ -14,8 +15,8 @@ pushes to the left from pushes to the right. In the other examples only the old 
 not even that: a better one is to be found. SUMO simulated the traffic; every other world is a few
 lines of our own.
 
-The files are made by `scripts/make_example.py`, `scripts/make_traffic_example.py` and
-`scripts/make_examples.py`.
+The files are made by `scripts/make_example.py`, `scripts/make_traffic_example.py`,
+`scripts/make_examples.py` and `scripts/make_calls_example.py`.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ _SOURCES = {
     "traffic": ("log.parquet", "old.safetensors", 0.99),
     "treatment": ("log.csv", "clone", 0.99),
     "offers": ("log.parquet", "columns", 0.99),
+    "calls": ("log.csv", "clone", 0.99),
     "trolley": ("log.npz", "old.onnx", 0.97),
 }
 NAMES = tuple(_SOURCES)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 
 from nacre.errors import InputError
 from nacre.files.documents import BoundsError, check_toml
-from nacre.logs.checks.problems import show, show_path
+from nacre.logs.checks.problems import show, show_key, show_path
 
 LARGEST_FILE = 1_000_000
 
@@ -57,7 +56,7 @@ def format_document(document: Mapping[str, Any]) -> str:
     blocks = _format_table("", rest)
     for name, entries in listed.items():
         for entry in entries:
-            blocks += _format_table(_format_key(name), entry, "[[", "]]")
+            blocks += _format_table(show_key(name), entry, "[[", "]]")
     return "\n".join(blocks)
 
 
@@ -67,14 +66,14 @@ def _format_table(
     """The block of a table, and those of the tables in it; the document itself has no heading."""
     inner = {name: value for name, value in table.items() if isinstance(value, Mapping)}
     pairs = "".join(
-        f"{_format_key(name)} = {_format_value(value)}\n"
+        f"{show_key(name)} = {_format_value(value)}\n"
         for name, value in table.items()
         if name not in inner
     )
     heading = f"{opening}{path}{closing}\n" if path else ""
     blocks = [heading + pairs] if heading or pairs else []
     for name, value in inner.items():
-        key = _format_key(name)
+        key = show_key(name)
         blocks += _format_table(f"{path}.{key}" if path else key, value)
     return blocks
 
@@ -82,10 +81,6 @@ def _format_table(
 def _holds_tables(value: Any) -> bool:
     listed = isinstance(value, list | tuple) and len(value) > 0
     return listed and all(isinstance(entry, Mapping) for entry in value)
-
-
-def _format_key(name: str) -> str:
-    return name if re.fullmatch("[A-Za-z0-9_-]+", name) else _format_text(name)
 
 
 def _format_text(text: str) -> str:
@@ -96,7 +91,7 @@ def _format_text(text: str) -> str:
 def _format_value(value: Any) -> str:
     if isinstance(value, Mapping):
         inside = ", ".join(
-            f"{_format_key(key)} = {_format_value(entry)}" for key, entry in value.items()
+            f"{show_key(key)} = {_format_value(entry)}" for key, entry in value.items()
         )
         return f"{{ {inside} }}"
     if isinstance(value, list | tuple):

@@ -123,7 +123,7 @@ def _ask(
 
 def _read(path: str | os.PathLike[str], request: _Request) -> tuple[Content | None, Problems]:
     problems = Problems(file=show_path(path))
-    place = _locate(path, problems)
+    place = find_log(path, problems)
     if place is None:
         return None, problems
     file, form = place
@@ -190,7 +190,7 @@ def _check_room(entry: Entry, n_bytes: int, problems: Problems) -> bool:
     return False
 
 
-def _locate(path: str | os.PathLike[str], problems: Problems) -> tuple[Path, LogFormat] | None:
+def find_log(path: str | os.PathLike[str], problems: Problems) -> tuple[Path, LogFormat] | None:
     """Return where a log lies and its format, or None after reporting."""
     file = Path(path)
     if not _is_file(file):

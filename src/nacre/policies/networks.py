@@ -23,6 +23,19 @@ ACTIVATIONS: dict[Activation, Callable[[Array], Array]] = {
     "identity": lambda x: x,
 }
 
+
+def check_activation(name: str | None) -> Activation | None:
+    """The activation of this name.
+
+    Raises:
+        InputError: If there is none.
+    """
+    found = next((one for one in ACTIVATIONS if one == name), None)
+    if name is not None and found is None:
+        raise InputError(f"activation {name!r}: not known; choose one of {', '.join(ACTIVATIONS)}")
+    return found
+
+
 DRAWN = 2**14
 """Weights that are drawn at a time, at least."""
 

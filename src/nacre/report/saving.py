@@ -43,7 +43,7 @@ def save_advice(advice: Advice, folder: Path) -> Path:
         The folder.
     """
     evidence = gather_evidence(advice)
-    provenance = {"advice": advice.describe_policy()}
+    provenance = {"advice": advice.describe_policy(), "inputs": advice.describe_inputs()}
     policy, delivery = prepare_delivery(advice.new_policy, "new", provenance)
     record = advice.record
     if delivery.missing:

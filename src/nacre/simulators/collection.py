@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import tempfile
 import zipfile
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -56,7 +57,7 @@ def collect_log(
     n_steps: int,
     *,
     seed: int,
-    parts_folder: Path,
+    parts_folder: Path | None = None,
     uniform_steps: int | None = None,
     processes: int = 1,
     on_rows: Callable[[int], None] | None = None,
@@ -69,8 +70,10 @@ def collect_log(
         n_steps: Transitions in all.
         seed: Everything random follows from it.
         parts_folder: Where parts are kept until the log is whole. A folder with parts of the same
-            collection is gone on with; it is left to the caller to delete it.
-        uniform_steps: Steps with uniform actions at the beginning; the world's own if not given.
+            collection is gone on with; it is left to the caller to delete it. If not given, a
+            folder of the system's that does not outlast the call.
+        uniform_steps: Steps with uniform actions at the beginning; if not given, as published for
+            the worlds of the published experiments, none elsewhere.
         processes: Processes to collect with.
         on_rows: Hears of collected rows, those found on disk included.
     """
@@ -88,16 +91,18 @@ def collect_log(
         "uniform_steps": uniform,
         "seed": seed,
     }
-    _open_folder(parts_folder, identity)
-    there = [part for part in parts if _part_file(parts_folder, part).exists()]
-    missing = [part for part in parts if part not in there]
-    if on_rows is not None:
-        on_rows(sum(part.rows for part in there))
-    tasks = [_Task(world, policy, part, seed, parts_folder) for part in missing]
-    for index, _ in map_tasks(_collect_part, tasks, processes=processes):
+    with tempfile.TemporaryDirectory() as passing:
+        folder = Path(passing) / "parts" if parts_folder is None else parts_folder
+        _open_folder(folder, identity)
+        there = [part for part in parts if _part_file(folder, part).exists()]
+        missing = [part for part in parts if part not in there]
         if on_rows is not None:
-            on_rows(missing[index].rows)
-    return _assemble(world, [_read_part(parts_folder, part) for part in parts], identity)
+            on_rows(sum(part.rows for part in there))
+        tasks = [_Task(world, policy, part, seed, folder) for part in missing]
+        for index, _ in map_tasks(_collect_part, tasks, processes=processes):
+            if on_rows is not None:
+                on_rows(missing[index].rows)
+        return _assemble(world, [_read_part(folder, part) for part in parts], identity)
 
 
 def check_policy(world: World, policy: Policy) -> None:

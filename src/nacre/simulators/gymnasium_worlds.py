@@ -16,6 +16,8 @@ from nacre.simulators.registry import View, World, require
 
 EPISODE_LENGTH = 1000
 UNIFORM_STEPS = 10_000
+PUBLISHED = frozenset({"Ant-v4", "HalfCheetah-v4", "Hopper-v4", "Swimmer-v4", "Walker2d-v4"})
+"""Robots whose published logs begin with uniform steps; others begin with the policy."""
 SIDE_BY_SIDE = 10
 MUJOCO = "mujoco"
 RENDER_MODES: dict[View | None, str | None] = {
@@ -96,7 +98,8 @@ def describe_gymnasium(name: str) -> World:
         simulator.close()
     # The world's own limit; the environment that we use has lost it with its wrappers.
     limit = gymnasium.spec(name).max_episode_steps or EPISODE_LENGTH
-    return World(name, signature, start, limit, UNIFORM_STEPS, SIDE_BY_SIDE)
+    uniform = UNIFORM_STEPS if name in PUBLISHED else 0
+    return World(name, signature, start, limit, uniform, SIDE_BY_SIDE)
 
 
 def _describe_spaces(name: str, environment: Any) -> Signature:

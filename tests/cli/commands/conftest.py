@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
+from nacre.advice import config as advice_config
 from nacre.cli import app as cli
+from nacre.cli import waiting
+from nacre.policies import CloneConfig
+from nacre.policies.cloning import fitting as cloning
+from nacre.policies.cloning import log_cloning
+from tests.support.advice import suggest_quick
 
 
 class Outcome(NamedTuple):
@@ -19,6 +26,14 @@ class Outcome(NamedTuple):
     @property
     def lines(self) -> list[str]:
         return self.err.splitlines()
+
+
+@pytest.fixture
+def quick_advice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Advice with a few updates, and clones with a few more."""
+    monkeypatch.setattr(advice_config, "suggest_config", suggest_quick)
+    for module in (cloning, log_cloning, waiting):
+        monkeypatch.setattr(module, "CloneConfig", functools.partial(CloneConfig, n_steps=40))
 
 
 @pytest.fixture

@@ -70,7 +70,7 @@ def test_there_are_examples_of_every_command() -> None:
         for command in cli.app.registered_commands
         if command.callback and not command.name
     }
-    assert len(names) == 15
+    assert len(names) == 17
     assert {name for name in names if not any(one.startswith(name) for one in shown)} == set()
     assert any(one.startswith("config show") for one in shown)
 
@@ -126,6 +126,20 @@ def lay_out_exports(folder: Path) -> None:
         file["timeouts"] = log.truncated
 
 
+def lay_out_calls(folder: Path) -> None:
+    source = examples.find_directory("calls")
+    lines = (source / "log.csv").read_text(encoding="utf-8").replace(",spent", ",revenue")
+    (folder / "calls.csv").write_text("\n".join(lines.splitlines()[:60]), encoding="utf-8")
+    text = (source / "map.toml").read_text(encoding="utf-8").replace('"spent"', '"revenue"')
+    (folder / "calls.map.toml").write_text(text, encoding="utf-8")
+    write_log(examples.load().log.select(np.arange(2)), folder / "log.parquet")
+
+
+def lay_out_draft(folder: Path) -> None:
+    lay_out_calls(folder)
+    (folder / "calls.map.toml").unlink()
+
+
 def lay_out_traffic(folder: Path) -> None:
     shutil.copytree(examples.find_directory("traffic"), folder, dirs_exist_ok=True)
     write_policy(make_advice().new_policy, folder / "new.safetensors")
@@ -159,6 +173,8 @@ def lay_out_settings(folder: Path) -> None:
 
 
 LAYOUTS: dict[str, Callable[[Path], None]] = {
+    "draft-map": lay_out_draft,
+    "draft-cost": lay_out_calls,
     "advise": lay_out_traffic,
     "evaluate": lay_out_traffic,
     "convert": lay_out_exports,

@@ -68,11 +68,11 @@ def test_what_is_no_finite_number(tmp_path: Path, word: str) -> None:
 
 
 def test_texts_among_numbers_in_several_columns_are_all_found(tmp_path: Path) -> None:
-    text = HEAD + ROWS.replace("0,1,5", "0,left,5").replace(",3,False", ",NA,maybe")
+    text = HEAD + ROWS.replace("0,1,5", "0,left,5").replace(",3,False", ",much,maybe")
     problems = problems_of(tmp_path, text)
     assert len(problems) == 3
     assert "column 'observation_0', row 1 (line 3): is not a number, found 'left'" in problems[0]
-    assert "column 'reward', row 2 (line 4): is not a number, found 'NA'" in problems[1]
+    assert "column 'reward', row 2 (line 4): is not a number, found 'much'" in problems[1]
     assert (
         "column 'terminated', row 2 (line 4): is neither true nor false, found 'maybe'; write true"
         in problems[2]
@@ -109,9 +109,13 @@ def test_nothing_but_blank_lines_or_comments(tmp_path: Path, text: str) -> None:
     assert "could not be read as CSV" in problem
 
 
-def test_another_separator_is_seen_in_the_names(tmp_path: Path) -> None:
-    problems = problems_of(tmp_path, (HEAD + ROWS).replace(",", ";"))
-    assert "there are 'episode;observation_0" in problems[0]
+def test_other_separators_and_decimal_commas_are_recognised(tmp_path: Path) -> None:
+    expected = read_log(write_csv(tmp_path / "a.csv", HEAD + ROWS))
+    for separator in ";\t|":
+        text = (HEAD + ROWS).replace(",", separator).replace("0.5", "0,5")
+        log = read_log(write_csv(tmp_path / "b.csv", text))
+        assert log.fingerprint() == expected.fingerprint()
+        assert "decimals follow a comma, as was recognised" in str(log.provenance["notes"])
 
 
 def test_repeated_names(tmp_path: Path) -> None:
@@ -127,7 +131,7 @@ def test_text_that_is_not_utf8(tmp_path: Path) -> None:
     assert all(problem.isprintable() for problem in problems)
     path.write_bytes((HEAD + ROWS).encode() + b"1,\xff\n")
     (problem,) = map(str, validate_log(path))
-    assert "could not be read as CSV ('line 5 is not UTF-8')" in problem
+    assert "could not be read as CSV (line 5 is not UTF-8); write text_encoding" in problem
     path.write_bytes(HEAD.replace("reward", "\xff").encode("latin-1") + ROWS.encode())
     assert "could not be read as CSV" in str(validate_log(path)[0])
 

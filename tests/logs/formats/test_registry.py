@@ -77,7 +77,7 @@ def test_its_files_are_checked_like_ours(tmp_path: Path) -> None:
         (LINES + "[1]\n", "line 4 is no JSON object, found [1]; write one JSON object a line"),
         (LINES + "{\n", "line 4 is no JSON object, found"),
         ('{"nacre": 3}\n' + LINES, "the metadata under 'nacre' is 3, not an object"),
-        ('{"nacre": {}}\n', "is missing; there are none"),
+        ('{"nacre": {}}\n', "are missing; there are none"),
     ):
         path.write_text(wrong)
         assert message in str(validate_log(path)[0])

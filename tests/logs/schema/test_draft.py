@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from nacre.logs.checks.problems import Problems
-from nacre.logs.schema.draft import Draft, apply_offsets, as_arrays, is_reserved
+from nacre.logs.schema.draft import Draft, apply_offsets, as_arrays
+from nacre.logs.schema.parts import is_reserved
 
 
 @pytest.mark.parametrize(

@@ -245,8 +245,88 @@ def test_given_activation_has_to_agree() -> None:
     )
 
 
-def test_state_dependent_exploration_is_refused() -> None:
-    assert "use_sde" in problems_of(FIXTURES / "ppo_sde.zip")
+def test_state_dependent_exploration_acts_by_its_mean() -> None:
+    policy, provenance = read_policy_with_provenance(FIXTURES / "ppo_sde.zip")
+    assert isinstance(policy, MLPPolicy)
+    assert policy.head == "deterministic"
+    assert "acts by its mean" in provenance["notes"][0]
+    tensors, size = tensors_of("ppo_sde"), policy.signature.observation_size
+    rows = np.random.default_rng(0).normal(size=(5, size)).astype(np.float32)
+    latent = rows
+    for place in (0, 2):
+        weight = tensors[f"mlp_extractor.policy_net.{place}.weight"]
+        latent = np.tanh(latent @ weight.T + tensors[f"mlp_extractor.policy_net.{place}.bias"])
+    mean = latent @ tensors["action_net.weight"].T + tensors["action_net.bias"]
+    low, high = policy.signature.action_limits
+    np.testing.assert_allclose(
+        policy(jnp.asarray(rows)).mode(), np.clip(mean, low, high), atol=TOLERANCE
+    )
+
+
+def test_soft_actors_with_state_dependent_exploration_cut_their_mean_at_two() -> None:
+    rng = np.random.default_rng(0)
+    tensors: Tensors = {
+        "actor.latent_pi.0.weight": rng.normal(size=(8, 3)).astype(np.float32),
+        "actor.latent_pi.0.bias": rng.normal(size=8).astype(np.float32),
+        "actor.mu.0.weight": 3 * rng.normal(size=(2, 8)).astype(np.float32),
+        "actor.mu.0.bias": rng.normal(size=2).astype(np.float32),
+        "actor.log_std": np.zeros((8, 2), np.float32),
+    }
+    signature = Signature(Box(-1.0, 1.0, (3,)), Box(-2.0, 4.0, (2,)))
+    policy = find_actor(tensors, state_noise=True)(tensors, signature, "relu", None)
+    rows = rng.normal(size=(20, 3)).astype(np.float32)
+    latent = np.maximum(
+        rows @ tensors["actor.latent_pi.0.weight"].T + tensors["actor.latent_pi.0.bias"], 0
+    )
+    mean = latent @ tensors["actor.mu.0.weight"].T + tensors["actor.mu.0.bias"]
+    assert np.abs(mean).max() > 2
+    expected = 1.0 + 3.0 * np.tanh(np.clip(mean, -2, 2))
+    np.testing.assert_allclose(policy(jnp.asarray(rows)).mode(), expected, atol=1e-5)
+
+
+def test_quantiles_are_averaged() -> None:
+    rng = np.random.default_rng(0)
+    weight = rng.normal(size=(5 * 3, 4)).astype(np.float32)
+    tensors: Tensors = {
+        "quantile_net.quantile_net.0.weight": weight,
+        "quantile_net.quantile_net.0.bias": np.zeros(15, np.float32),
+    }
+    policy = find_actor(tensors)(
+        tensors, Signature(Box(-1.0, 1.0, (4,)), Discrete(3)), "relu", None
+    )
+    rows = rng.normal(size=(20, 4)).astype(np.float32)
+    quantiles = (rows @ weight.T).reshape(20, 5, 3)
+    np.testing.assert_array_equal(
+        policy(jnp.asarray(rows)).mode(), quantiles.mean(axis=1).argmax(axis=1)
+    )
+    with pytest.raises(InputError, match="15 numbers for 4 actions"):
+        find_actor(tensors)(tensors, Signature(Box(-1.0, 1.0, (4,)), Discrete(4)), "relu", None)
+
+
+def test_random_search_is_linear_or_squashed() -> None:
+    rng = np.random.default_rng(0)
+    weight = rng.normal(size=(2, 3)).astype(np.float32)
+    signature = Signature(Box(-1.0, 1.0, (3,)), Box(-1.0, 1.0, (2,)))
+    rows = rng.normal(size=(20, 3)).astype(np.float32)
+    linear: Tensors = {"action_net.weight": weight}
+    policy = find_actor(linear)(linear, signature, "relu", None)
+    expected = np.clip(rows @ weight.T, -1, 1)
+    np.testing.assert_allclose(policy(jnp.asarray(rows)).mode(), expected, atol=TOLERANCE)
+    squashed: Tensors = {
+        "action_net.0.weight": weight,
+        "action_net.0.bias": np.zeros(2, np.float32),
+    }
+    policy = find_actor(squashed)(squashed, signature, "relu", None)
+    expected = np.tanh(rows @ weight.T)
+    np.testing.assert_allclose(policy(jnp.asarray(rows)).mode(), expected, atol=TOLERANCE)
+
+
+def test_zips_of_old_versions_say_shape(tmp_path: Path) -> None:
+    with zipfile.ZipFile(FIXTURES / "ppo_box.zip") as old:
+        space = json.loads(old.read("data"))["observation_space"]
+    space["shape"] = space.pop("_shape")
+    path = rewrite_data(tmp_path / "old.zip", observation_space=space)
+    assert read_stable_baselines(path).signature == load("ppo_box")[0].signature
 
 
 def test_spaces_and_tensors_have_to_fit(tmp_path: Path) -> None:
@@ -360,7 +440,7 @@ def test_tensors_of_another_kind(name: str, changed: Tensors, expected: str) -> 
 
 
 def test_tensors_of_nothing_known() -> None:
-    with pytest.raises(InputError, match="are of no PPO, A2C, SAC, TD3 or DQN"):
+    with pytest.raises(InputError, match="are of no PPO, A2C, SAC, TD3, DQN or ARS"):
         find_actor({"net.weight": np.zeros((2, 2))})
 
 

@@ -10,13 +10,16 @@ from typing import Annotated, Any
 import typer
 
 from nacre.cli.commands.options import (
+    ActivationName,
     AdviceFolder,
     AsJson,
+    Assignments,
     CacheDir,
     Columns,
     ConfigFile,
     CostFile,
     Discount,
+    Normalization,
     Quiet,
     Seed,
     Start,
@@ -105,7 +108,10 @@ def advise(
     ] = None,
     discount: Discount = 0.99,
     start: Start = None,
+    normalization: Normalization = None,
+    activation: ActivationName = None,
     columns: Columns = None,
+    assignments: Assignments = None,
     cache_dir: CacheDir = None,
     tensorboard: Annotated[
         Path | None, typer.Option("--tensorboard", help="Folder for TensorBoard's curves.")
@@ -153,9 +159,13 @@ def advise(
     changes = _read_changes(
         advice_config, {one: value for one, value in options.items() if _is_given(context, one)}
     )
-    data = read_log_aloud(log, columns=columns, cache_dir=cache_dir, quiet=quiet)
+    data = read_log_aloud(
+        log, columns=columns, assignments=assignments, cache_dir=cache_dir, quiet=quiet
+    )
     data = _take_since(data, since)
-    old, origin = read_policy_aloud(policy, data, seed=seed, quiet=quiet)
+    old, origin = read_policy_aloud(
+        policy, data, seed=seed, quiet=quiet, normalization=normalization, activation=activation
+    )
     given = []
     for path in candidate or []:
         proposed, _ = read_policy_aloud(path, data, seed=seed, quiet=quiet)

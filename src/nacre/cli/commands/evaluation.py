@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nacre.cli.commands.options import (
+    ActivationName,
     AsJson,
+    Assignments,
     CacheDir,
     Columns,
     ConfigFile,
     Discount,
+    Normalization,
     Quiet,
     Seed,
     Start,
@@ -45,7 +48,10 @@ def evaluate(
         float, typer.Option("--confidence", help="Probability that intervals hold the value.")
     ] = 0.95,
     discount: Discount = 0.99,
+    normalization: Normalization = None,
+    activation: ActivationName = None,
     columns: Columns = None,
+    assignments: Assignments = None,
     cache_dir: CacheDir = None,
     config_file: ConfigFile = None,
     as_json: AsJson = False,
@@ -64,8 +70,12 @@ def evaluate(
     from nacre.cli.waiting import read_log_aloud, read_policy_aloud
     from nacre.costs.fit import check_log_fits
 
-    data = read_log_aloud(log, columns=columns, cache_dir=cache_dir, quiet=quiet)
-    evaluated, _ = read_policy_aloud(policy, data, seed=seed, quiet=quiet)
+    data = read_log_aloud(
+        log, columns=columns, assignments=assignments, cache_dir=cache_dir, quiet=quiet
+    )
+    evaluated, _ = read_policy_aloud(
+        policy, data, seed=seed, quiet=quiet, normalization=normalization, activation=activation
+    )
     check_log_fits(data, evaluated, policy)
     old = None
     if old_policy is not None:

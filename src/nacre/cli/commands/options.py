@@ -29,8 +29,23 @@ Quiet = Annotated[
 Columns = Annotated[
     Path | None, typer.Option("--columns", help="Which column of the log holds what, map.toml.")
 ]
+Assignments = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="An entry of that map, such as action=phase."),
+]
 CacheDir = Annotated[
     Path | None, typer.Option("--cache-dir", help="Where logs larger than memory are kept.")
+]
+Normalization = Annotated[
+    Path | None,
+    typer.Option(
+        "--normalization",
+        help="Statistics of a zip's normalised observations: vecnormalize.pkl or an .npz.",
+    ),
+]
+ActivationName = Annotated[
+    str | None,
+    typer.Option("--activation", help="Hidden layers of a zip that does not say it: relu, tanh."),
 ]
 CostFile = Annotated[Path, typer.Option("--cost", help="What switching costs, cost.toml.")]
 AdviceFolder = Annotated[

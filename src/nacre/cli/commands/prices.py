@@ -7,7 +7,16 @@ from typing import Annotated
 
 import typer
 
-from nacre.cli.commands.options import AsJson, CacheDir, Columns, ConfigFile, CostFile, Quiet, Seed
+from nacre.cli.commands.options import (
+    AsJson,
+    Assignments,
+    CacheDir,
+    Columns,
+    ConfigFile,
+    CostFile,
+    Quiet,
+    Seed,
+)
 from nacre.errors import InputError
 
 app = typer.Typer()
@@ -35,6 +44,7 @@ Examples:
 def validate(
     file: Annotated[Path, typer.Argument(help="The log, in any form that can be read.")],
     columns: Columns = None,
+    assignments: Assignments = None,
     cache_dir: CacheDir = None,
     config_file: ConfigFile = None,
     as_json: AsJson = False,
@@ -48,20 +58,43 @@ def validate(
     """
     from nacre.cli import console
     from nacre.cli.waiting import read_log_aloud
-    from nacre.logs import validate_log
+    from nacre.logs import read_columns, validate_log
 
+    given = console.repeat_options(columns, assignments)
     try:
-        log = read_log_aloud(file, columns=columns, cache_dir=cache_dir, quiet=quiet)
-    except InputError:
+        log = read_log_aloud(
+            file, columns=columns, assignments=assignments, cache_dir=cache_dir, quiet=quiet
+        )
+    except InputError as error:
         if not as_json:
-            raise
-        problems = validate_log(file, columns=columns, cache_dir=cache_dir)
+            raise _point_to_draft(error, file, columns) from None
+        problems = validate_log(
+            file, columns=read_columns(columns, assignments or ()), cache_dir=cache_dir
+        )
         console.print_json(console.describe_problems(file, problems))
         raise typer.Exit(2) from None
     if as_json:
         console.print_json(console.describe_log(file, log))
     elif not quiet:
         console.print_log(file, log)
+        console.print_columns(log)
+        console.print_steps(
+            "",
+            [
+                f"nacre draft-cost {console.quote(file)}{given}",
+                f"nacre advise --log {console.quote(file)}{given} --cost cost.toml --out advice",
+            ],
+        )
+
+
+def _point_to_draft(error: InputError, file: Path, columns: Path | None) -> InputError:
+    """The same problems, and how to get a column map where there is none and it may help."""
+    from nacre.cli import console
+
+    if columns is not None or not file.is_file() or "column" not in str(error):
+        return error
+    hint = f"next: nacre draft-map {console.quote(file)} writes a column map to edit"
+    return InputError([*error.problems, hint])
 
 
 @app.command(short_help="Read a log in any form, write it in another.", epilog=CONVERT_EXAMPLES)
@@ -69,9 +102,7 @@ def convert(
     source: Annotated[str, typer.Argument(help="A log: a file, or minari:ID.")],
     target: Annotated[Path, typer.Argument(help="The new file: .parquet, .csv, .arrow, .npz.")],
     columns: Columns = None,
-    assignments: Annotated[
-        list[str] | None, typer.Option("--set", help="An entry of that map, such as action=phase.")
-    ] = None,
+    assignments: Assignments = None,
     cache_dir: CacheDir = None,
     config_file: ConfigFile = None,
     as_json: AsJson = False,

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from nacre.cli.commands.options import AsJson, ConfigFile, Discount, Processes, Quiet, Seed
+from nacre.cli.commands.options import (
+    ActivationName,
+    AsJson,
+    ConfigFile,
+    Discount,
+    Normalization,
+    Processes,
+    Quiet,
+    Seed,
+)
 from nacre.errors import InputError
 
 app = typer.Typer()
@@ -61,9 +70,13 @@ def collect(
     uniform_steps: Annotated[
         int | None,
         typer.Option(
-            "--uniform-steps", min=0, help="First steps with uniform actions; else as published."
+            "--uniform-steps",
+            min=0,
+            help="First steps with uniform actions; as published for the paper's worlds, else 0.",
         ),
     ] = None,
+    normalization: Normalization = None,
+    activation: ActivationName = None,
     processes: Processes = 1,
     config_file: ConfigFile = None,
     as_json: AsJson = False,
@@ -78,6 +91,7 @@ def collect(
     from nacre.cli import console
     from nacre.logs import write_log
     from nacre.policies import read_policy
+    from nacre.policies.networks import check_activation
     from nacre.simulators.collection import collect_log, discard_parts
     from nacre.simulators.registry import find_world
 
@@ -88,7 +102,11 @@ def collect(
     with console.open_counter("collecting", steps, quiet=quiet) as count:
         log = collect_log(
             found,
-            read_policy(policy),
+            read_policy(
+                policy,
+                normalization=normalization,
+                activation=check_activation(activation),
+            ),
             steps,
             seed=seed,
             parts_folder=parts,
@@ -102,6 +120,16 @@ def collect(
         console.print_json(console.describe_log(out, log))
     elif not quiet:
         console.print_log(out, log)
+        typer.echo(_describe_collection(log))
+
+
+def _describe_collection(log: Any) -> str:
+    """What was done: how many steps were the policy's own."""
+    made = log.provenance["collection"]
+    uniform = min(made["uniform_steps"], made["steps"])
+    own = made["steps"] - uniform
+    before = f"the first {uniform:,} steps with uniform actions, then " if uniform else ""
+    return f"collected in {made['world']}: {before}{own:,} steps with the policy's actions"
 
 
 @app.command("train-online", short_help="Train a policy in a simulator.", epilog=TRAIN_EXAMPLES)
@@ -157,6 +185,8 @@ def simulate(
     episodes: Annotated[int, typer.Option("--episodes", min=2, help="Episodes to run.")] = 200,
     steps: Annotated[int, typer.Option("--steps", min=1, help="Length of each.")] = 700,
     discount: Discount = 0.99,
+    normalization: Normalization = None,
+    activation: ActivationName = None,
     processes: Processes = 1,
     config_file: ConfigFile = None,
     as_json: AsJson = False,
@@ -167,12 +197,17 @@ def simulate(
     from nacre.cli import console
     from nacre.estimators.simulation import simulate_value
     from nacre.policies import read_policy
+    from nacre.policies.networks import check_activation
     from nacre.simulators.registry import find_world
 
     with console.open_counter("simulating", episodes, quiet=quiet) as count:
         value = simulate_value(
             find_world(world),
-            read_policy(policy),
+            read_policy(
+                policy,
+                normalization=normalization,
+                activation=check_activation(activation),
+            ),
             discount=discount,
             n_episodes=episodes,
             n_steps=steps,

@@ -16,7 +16,8 @@ from nacre.logs.checks import columns as checks
 from nacre.logs.checks import continuity
 from nacre.logs.checks.completion import complete
 from nacre.logs.checks.problems import Problems
-from nacre.logs.schema.draft import FIELDS, FLAGS, VECTORS, Draft, is_reserved
+from nacre.logs.schema.draft import Draft
+from nacre.logs.schema.parts import FIELDS, FLAGS, VECTORS, is_reserved
 from nacre.logs.schema.spaces import JSON, SpaceError, canonical_space, infer_space, like_space
 
 
@@ -48,16 +49,21 @@ def assemble(draft: Draft, problems: Problems) -> Content | None:
     _check_fields(draft, problems)
     _check_columns(draft, problems)
     # Next to a row that could not be read, its neighbours would seem not to fit together.
-    if not same_length or problems.rows is not None:
+    if not same_length or problems.unreadable:
         return None
+    if draft.single_steps:
+        draft.fields["episode"] = np.arange(len(draft.fields["terminated"]))
     if "episode" not in draft.fields and not problems:
         draft.fields["episode"] = continuity.episode_from_flags(_ended(draft))
     if "episode" not in draft.fields:
         return None
-    grouping = continuity.group_rows(draft.fields.pop("episode"), draft.columns.get("step"))
+    grouping = continuity.group_rows(
+        draft.fields.pop("episode"), draft.columns.get("step", draft.order)
+    )
     if grouping.moved:
         draft.select_rows(grouping.rows)
-        draft.notes.append("rows were put in order by episode, and by step where that is given")
+        also = "time" if "step" not in draft.columns and draft.order is not None else "step"
+        draft.notes.append(f"rows were put in order by episode, and by {also} where that is given")
     _check_structure(draft, grouping, problems)
     offsets = None if problems else complete(draft, grouping.offsets, problems)
     return None if offsets is None else _content(draft, offsets)
@@ -143,6 +149,9 @@ def _check_columns(draft: Draft, problems: Problems) -> None:
             continue
         check = checks.check_whole if name == "step" else checks.check_further
         checked: NDArray[Any] | None = check(name, values, problems)
+        if name == "propensity" and checked is not None:
+            actions = draft.fields.get("action")
+            checks.check_propensities(name, checked, problems, actions is None or actions.ndim == 1)
         if checked is not None:
             draft.columns[name] = draft.store.keep(checked)
 
@@ -173,6 +182,9 @@ def _ended(draft: Draft) -> NDArray[np.bool_]:
 
 def _content(draft: Draft, offsets: NDArray[np.int64]) -> Content:
     provenance = draft.provenance
+    for key, entries in (("missing", draft.missing), ("left_out", draft.left_out)):
+        if entries:
+            provenance = {**provenance, key: dict(entries)}
     if draft.notes:
         earlier = provenance.get("notes", [])
         notes = earlier if isinstance(earlier, list) else [earlier]

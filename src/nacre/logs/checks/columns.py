@@ -8,7 +8,7 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete, Space
 from numpy.typing import NDArray
 
-from nacre.logs.checks.problems import SHOWN_ROWS, Problems, show
+from nacre.logs.checks.problems import SHOWN_ROWS, Problems, show, show_key
 from nacre.logs.schema.spaces import LARGEST_DISCRETE
 from nacre.logs.storage.stores import MEMORY, Store, blocks
 
@@ -177,10 +177,30 @@ def check_finite(
             "is missing, NaN, infinite or too large for float32",
             show(values[rows[i], elements[i]]),
         ),
-        "write a finite number or leave the episode out",
+        _suggest_missing(name, values, rows, elements, problems, scalar=scalar),
         elements=None if scalar else elements,
     )
     return None
+
+
+def _suggest_missing(
+    name: str,
+    values: NDArray[Any],
+    rows: NDArray[Any],
+    elements: NDArray[Any],
+    problems: Problems,
+    *,
+    scalar: bool,
+) -> str:
+    """What to do about the first value that is not finite."""
+    plain = "write a finite number or leave the episode out"
+    mapped = problems.file is not None and (scalar or name in problems.parts)
+    if not mapped or not np.isnan(values[rows[0], elements[0]]):
+        return plain
+    observed = name in ("observation", "next_observation")
+    column = problems.label(name, None if scalar else int(elements[0]))
+    choice = '"median" (or "mean", a number, "drop")' if observed else '"drop"'
+    return f"{plain}, or write missing.{show_key(column)} = {choice} in the column map"
 
 
 def check_rewards(
@@ -219,6 +239,17 @@ def check_whole(name: str, values: NDArray[Any], problems: Problems) -> NDArray[
         bad = np.zeros(len(values), dtype=np.bool_)
     wrong = _report_rows(name, values, bad, ("is no whole number", "write whole numbers"), problems)
     return None if wrong else values.astype(np.int64)
+
+
+def check_propensities(name: str, values: NDArray[Any], problems: Problems, discrete: bool) -> None:
+    """Report what cannot be the probability, or for action vectors the density, of an action."""
+    if values.ndim != 1:
+        return
+    with np.errstate(invalid="ignore"):
+        bad = ~((values > 0) & (values <= (1 + BOUND_TOLERANCE if discrete else np.inf)))
+    what = "is no probability of an action that was taken"
+    remedy = "write a number above 0 and up to 1, or write ignore for the column in the column map"
+    _report_rows(name, values, bad, (what, remedy), problems)
 
 
 def check_further(name: str, values: NDArray[Any], problems: Problems) -> NDArray[Any] | None:

@@ -33,7 +33,8 @@ def complete(
     if short == len(dropped):
         problems.add(
             "no row has a successor: every episode is a single row that does not terminate",
-            f"add {problems.label('next_observation')}",
+            "write terminated = true in the column map if every row is a decision of its own; "
+            f"else add {problems.label('next_observation')}",
         )
         return None
     if short:
@@ -46,6 +47,11 @@ def _mark_open_ends(draft: Draft, offsets: NDArray[np.int64]) -> None:
     terminated = draft.fields["terminated"]
     truncated = draft.fields.get("truncated", np.zeros_like(terminated)).copy()
     is_open = ~(terminated[last] | truncated[last])
+    if draft.always_terminates:
+        terminated = terminated.copy()
+        terminated[last[is_open]] = True
+        draft.fields["terminated"] = terminated
+        is_open = np.zeros_like(is_open)
     truncated[last[is_open]] = True
     draft.fields["truncated"] = truncated
     if is_open.any():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -36,6 +38,14 @@ def show_names(names: Iterable[str]) -> str:
     if rest > 0:
         shown = [*shown[:SHOWN_NAMES], f"and {rest} more"]
     return ", ".join(shown) or "none"
+
+
+def show_key(name: str) -> str:
+    """Return a column's name as a key of TOML, in quotes where it needs them."""
+    if re.fullmatch("[A-Za-z0-9_-]+", name):
+        return name
+    # JSON escapes as TOML does, but leaves one control character as it is.
+    return json.dumps(name, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def show_path(path: object) -> str:
@@ -87,7 +97,8 @@ class Problems:
         labels: What a field is called where the log comes from, if not by its own name.
         parts: The columns over which a field is spread, if it is.
         lines: Gives the line of each row of a text file; asked only when a problem is found.
-        rows: The row of the file for each row that was read, if some could not be read.
+        rows: The row of the file for each row that was read, if some were left out or moved.
+        unreadable: Whether some rows could not be read at all.
         found: The problems so far.
     """
 
@@ -96,6 +107,7 @@ class Problems:
     parts: dict[str, Sequence[str]] = field(default_factory=dict)
     lines: Callable[[], NDArray[np.int64]] | None = None
     rows: NDArray[np.int64] | None = None
+    unreadable: bool = False
     found: list[Problem] = field(default_factory=list)
 
     def __bool__(self) -> bool:

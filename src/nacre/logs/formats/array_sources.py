@@ -6,11 +6,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from nacre.logs.checks.problems import Problems
-from nacre.logs.schema.categories import number_array
-from nacre.logs.schema.mapping import Label
+from nacre.logs.schema.categories import Categories, gather_array
 from nacre.logs.schema.metadata import Metadata
 from nacre.logs.storage.stores import MEMORY, Store
 
@@ -45,10 +45,26 @@ class WholeArrays(ABC):
     def load(self, name: str, part: str | None = None) -> NDArray[Any] | None:
         """Return a column as (N,) or (N, w), or None after reporting why it cannot be read."""
 
-    def load_codes(self, name: str, labels: tuple[Label, ...] | None) -> NDArray[Any] | None:
-        """Return (N,) the place of each value among `labels`, or None after reporting."""
+    def load_categories(self, name: str) -> Categories | None:
+        """Return the different values of a column, or None after reporting."""
         values = self.load(name)
-        return None if values is None else number_array(name, values, labels, self.problems)
+        return None if values is None else gather_array(name, values, self.problems)
+
+    def load_times(self, name: str, form: str | None) -> NDArray[Any] | None:
+        """Return (N,) seconds since 1970, NaN where missing, or None after reporting."""
+        import pyarrow as pa
+
+        from nacre.logs.formats.arrow_times import read_times
+
+        values = self.load(name)
+        if values is None:
+            return None
+        if values.dtype.kind == "S":
+            values = np.char.decode(values, "utf-8", "replace")
+        column = pa.array(values)
+        if pa.types.is_string(column.type):
+            column = column.cast(pa.large_string())
+        return read_times(name, column.type, [column], form, self.problems)
 
     @abstractmethod
     def close(self) -> None:

@@ -32,6 +32,7 @@ class Arrow:
         """Open an Arrow file, or a stream that was written to one; it is mapped, not copied."""
         import pyarrow as pa
 
+        from nacre.logs.formats.cleaning import Cleaning
         from nacre.logs.formats.tables import TableSource
 
         try:
@@ -53,6 +54,7 @@ class Arrow:
 
         n_rows = sum(batch.num_rows for batch in batches)
         source = TableSource(schema, n_rows, fetch, problems, store)
+        source.cleaning = Cleaning.of(columns)
         source.close = mapped.close
         return source
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -11,12 +12,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from nacre.logs.checks.problems import SHOWN_NAMES, Problems, show, show_names
-from nacre.logs.schema.draft import FLAGS, VECTORS
+from nacre.logs.checks.problems import (
+    SHOWN_CHARACTERS,
+    SHOWN_ROWS,
+    Problems,
+    show,
+    show_key,
+    show_names,
+)
+from nacre.logs.formats.cleaning import NUMBER, suggest_cleaning
+from nacre.logs.schema.parts import FLAGS, VECTORS
 from nacre.logs.storage.stores import MEMORY, Store, copy_blocks, release
 
 _FLAG = r"^\s*([tT]rue|TRUE|[fF]alse|FALSE|[01])\s*$"
-_NUMBER = r"^\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$"
+_NUMBER = rf"^\s*{NUMBER}\s*$"
+_MOST_LABELS = 50
+_LONGEST_LABELS = 800
 
 
 @dataclass(frozen=True)
@@ -186,28 +197,49 @@ def _report_ragged(name: str, lengths: NDArray[Any], problems: Problems) -> None
 def _report_text(name: str, chunks: list[Any], part: str | None, problems: Problems) -> None:
     """Name the rows of a text column that do not fit, or else that it is text at all."""
     column = pa.chunked_array(chunks, pa.large_string())
-    pattern, wrong, remedy = _NUMBER, "is not a number", "write a number in every row"
-    if part in FLAGS or part == "done":
-        pattern, wrong, remedy = _FLAG, "is neither true nor false", "write true or false"
+    is_flag = part in FLAGS or part == "done"
+    pattern = _FLAG if is_flag else _NUMBER
     fits = pc.fill_null(pc.match_substring_regex(column, pattern), False)
     rows = np.flatnonzero(~fits.to_numpy())
-    if part in VECTORS and _report_categories(name, column, len(rows), str(part), problems):
-        return
     if len(rows) == 0:
         problems.add("holds its values as text", "store numbers or truth values", column=name)
-    problems.add_rows(name, rows, lambda i: (wrong, show(column[int(rows[i])].as_py())), remedy)
+        return
+    wrong = column.take(pa.array(rows))
+    texts = [text for text in pc.unique(wrong).to_pylist() if text and text.strip()]
+    remedy = _suggest(name, part, texts, len(rows) == len(column))
+    what = "is neither true nor false" if is_flag else "is not a number"
+    if len(rows) == len(column) and texts and not is_flag and len(texts) <= _MOST_LABELS:
+        problems.add(f"holds texts: {show_names(sorted(texts))}", remedy, column=name)
+        return
+    problems.add_rows(name, rows, lambda i: (what, show(column[int(rows[i])].as_py())), remedy)
 
 
-def _report_categories(name: str, column: Any, n_texts: int, part: str, problems: Problems) -> bool:
-    """Say how to number a column that holds texts throughout; return whether it does."""
-    if n_texts < len(column) or len(column) == 0:
-        return False
-    categories = sorted(str(value) for value in pc.unique(column).to_pylist() if value is not None)
-    example = ", ".join(f'"{value}"' for value in categories[:SHOWN_NAMES])
-    problems.add(
-        f"holds texts: {show_names(categories)}",
-        f"write labels.{part.removeprefix('next_')} = [{example}] in the column map, in the order "
-        "that numbers them from 0",
-        column=name,
-    )
-    return True
+def _suggest(name: str, part: str | None, texts: list[str], all_texts: bool) -> str:
+    """What to write in the column map so that a column of texts can be used."""
+    key = show_key(name)
+    cleaning = suggest_cleaning(name, texts)
+    labels = ", ".join(json.dumps(text, ensure_ascii=False) for text in sorted(texts))
+    if len(labels) > _LONGEST_LABELS:
+        texts = texts * _MOST_LABELS
+    order = "in the order that numbers them from 0"
+    if cleaning and part not in FLAGS:
+        return f"write {cleaning} in the column map"
+    if part in FLAGS or part == "done":
+        if len(texts) == 2:
+            return f"write labels.{part} = [{labels}] in the column map: first what means false"
+        return "write true or false"
+    if all_texts and part in ("observation", "next_observation"):
+        whole = f", or labels.observation = [{labels}] if it is the only column, {order}"
+        return f'write encode.{key} = "one_hot" in the column map' + (
+            whole if len(texts) <= _MOST_LABELS else ""
+        )
+    if all_texts and part is not None and len(texts) <= _MOST_LABELS:
+        return f"write labels.{part} = [{labels}] in the column map, {order}"
+    if len(texts) <= SHOWN_ROWS and len(labels) <= SHOWN_CHARACTERS:
+        observed = part in ("observation", "next_observation")
+        choice = '"median" or "drop"' if observed else '"drop"'
+        return (
+            f"write a number in every row, or missing_values = [{labels}] in the column map if "
+            f"that stands for a missing value, with missing.{key} = {choice}"
+        )
+    return "write a number in every row"

@@ -18,7 +18,7 @@ from typing import IO, Protocol, runtime_checkable
 from nacre.logs.checks.problems import Problems
 from nacre.logs.episodes import Log
 from nacre.logs.schema.mapping import ColumnMap
-from nacre.logs.schema.sources import Source
+from nacre.logs.schema.source import Source
 from nacre.logs.storage.stores import Store
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
+from collections import Counter
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -12,11 +14,12 @@ from numpy.typing import NDArray
 from nacre.logs.checks.problems import Problems, show
 from nacre.logs.episodes import Log
 from nacre.logs.formats.compression import compress, find_codec, open_binary
-from nacre.logs.schema.draft import VECTORS
+from nacre.logs.formats.csv_style import HEAD_BYTES, Style, recognise_style
 from nacre.logs.schema.layout import check_names, lay_out, spread
 from nacre.logs.schema.mapping import ColumnMap
 from nacre.logs.schema.metadata import KEY, encode_metadata
-from nacre.logs.schema.recognition import recognise
+from nacre.logs.schema.parts import VECTORS
+from nacre.logs.schema.recognition import listed, recognise
 from nacre.logs.storage.stores import Store
 
 if TYPE_CHECKING:
@@ -24,7 +27,6 @@ if TYPE_CHECKING:
     from nacre.logs.formats.tables import TableSource
 
 _PREFIX = f"# {KEY}: "
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _USUAL_RATIO = 8
 _BATCH_ROWS = 2**16
 
@@ -40,23 +42,31 @@ class Csv:
         """Read a CSV file into an Arrow table."""
         import pyarrow as pa
 
+        from nacre.logs.formats.cleaning import Cleaning
         from nacre.logs.formats.csv_rows import read_rows
         from nacre.logs.formats.tables import TableSource
 
         try:
             metadata, layout = _read_head(path, columns)
             rows = read_rows(path, layout, store)
+        except UnicodeDecodeError as error:
+            _report_encoding(path, error, problems)
+            return None
         except (pa.ArrowException, OSError, ValueError, EOFError, csv.Error) as error:
             problems.add(
                 f"could not be read as CSV ({show(str(error))})",
                 "write comma-separated text in UTF-8 with the column names in the first line",
             )
             return None
-        problems.lines = _LineNumbers(path, layout.n_comments + 1)
+        if not layout.style.quoted_lines:
+            problems.lines = _LineNumbers(path, layout.n_comments + 1)
         if rows.ragged:
             _report_ragged(rows, problems)
         schema = rows.schema if metadata is None else rows.schema.with_metadata({KEY: metadata})
-        return TableSource(schema, rows.n_rows, rows.fetch, problems, store)
+        source = TableSource(schema, rows.n_rows, rows.fetch, problems, store)
+        source.cleaning = Cleaning.of(columns, layout.style.decimal)
+        source.notes = layout.style.notes
+        return source
 
     def estimate_bytes(self, path: Path) -> int:
         """Return about how much memory the arrays of a log would take."""
@@ -79,20 +89,28 @@ class Csv:
 
 def _read_head(path: Path, columns: ColumnMap) -> tuple[str | None, Layout]:
     """Read the lines before the rows: comments, one perhaps with the metadata, and the names."""
-    n_comments, metadata = 0, None
     with open_binary(path) as stream:
-        line = stream.readline().removeprefix(_BYTE_ORDER_MARK)
-        while line.startswith(b"#"):
-            text = line.decode()
-            if text.startswith(_PREFIX):
-                metadata = text.removeprefix(_PREFIX)
-            n_comments += 1
-            line = stream.readline()
-    names = tuple(next(csv.reader([line.decode()]), []))
-    return metadata, _find_layout(names, n_comments, columns)
+        head = stream.read(HEAD_BYTES)
+    lines = head.removeprefix(codecs.BOM_UTF8).splitlines(keepends=True)
+    n_comments, metadata = 0, None
+    while n_comments < len(lines) and lines[n_comments].startswith(b"#"):
+        n_comments += 1
+    if n_comments:
+        with open_binary(path) as stream:
+            comments = [stream.readline() for _ in range(n_comments)]
+            head = stream.read(HEAD_BYTES)
+        texts = [line.removeprefix(codecs.BOM_UTF8).decode() for line in comments]
+        metadata = next((t.removeprefix(_PREFIX) for t in texts if t.startswith(_PREFIX)), None)
+    style = recognise_style(head, columns)
+    text = codecs.getincrementaldecoder(style.text_encoding)().decode(head).removeprefix("\ufeff")
+    rows = csv.reader(text.splitlines(keepends=True), delimiter=style.separator)
+    names = tuple(next(rows, []))
+    return metadata, _find_layout(names, n_comments, columns, style)
 
 
-def _find_layout(names: tuple[str, ...], n_comments: int, columns: ColumnMap) -> Layout:
+def _find_layout(
+    names: tuple[str, ...], n_comments: int, columns: ColumnMap, style: Style
+) -> Layout:
     import pyarrow as pa
 
     from nacre.logs.formats.csv_rows import Layout
@@ -100,14 +118,43 @@ def _find_layout(names: tuple[str, ...], n_comments: int, columns: ColumnMap) ->
     reading = recognise(columns, names, Problems())
     kinds: dict[str, Any] = {}
     for part, given in reading.columns.items():
-        labels = reading.labels.get(part.removeprefix("next_"))
-        if part in VECTORS and isinstance(given, tuple) and len(given) > 1:
-            kinds |= dict.fromkeys(given, pa.float32())
-        elif isinstance(given, str) and part == "reward":
-            kinds[given] = pa.float64()
-        elif isinstance(given, str) and labels and isinstance(labels[0], str):
-            kinds[given] = pa.string()
-    return Layout(names, n_comments, kinds)
+        combined = part == "action" and any(name in columns.labels for name in listed(given))
+        for name in listed(given):
+            labels = columns.find_labels(part, name)
+            encoded = columns.encode.get(name, "number") != "number" or name in columns.rare
+            texts = labels is not None and isinstance(labels[0], str)
+            if texts or name in columns.unit or name in columns.time_format:
+                kinds[name] = pa.string()
+            elif labels or encoded or combined:
+                continue
+            elif part in VECTORS and isinstance(given, tuple) and len(given) > 1:
+                kinds[name] = pa.float32()
+            elif part == "reward":
+                kinds[name] = pa.float64()
+    uses = Counter(name for given in reading.columns.values() for name in listed(given))
+    shared = frozenset(name for name, count in uses.items() if count > 1)
+    return Layout(names, n_comments, kinds, style, shared)
+
+
+def _report_encoding(path: Path, error: UnicodeDecodeError, problems: Problems) -> None:
+    """Name the line that cannot be read, and what it would say in the most common encoding."""
+    line, number = b"", 0
+    with open_binary(path) as stream:
+        for line in stream:
+            number += 1
+            try:
+                line.decode(error.encoding)
+            except UnicodeDecodeError:
+                break
+    what = f"could not be read as CSV (line {number} is not {error.encoding.upper()})"
+    if b"\0" in line or not line:
+        problems.add(what, "write comma-separated text with the column names in the first line")
+        return
+    problems.add(
+        what,
+        f'write text_encoding = "latin-1" in the column map if it should read '
+        f"{show(line.decode('latin-1').strip())}, else the encoding that it was saved in",
+    )
 
 
 def _report_ragged(read: Rows, problems: Problems) -> None:
@@ -119,6 +166,7 @@ def _report_ragged(read: Rows, problems: Problems) -> None:
         lambda i: (f"has {read.ragged[i][1]} entries for {n_columns} columns", None),
         "give every row one entry a column",
     )
+    problems.unreadable = True
     problems.rows = np.delete(np.arange(read.n_rows + len(rows)), rows)
 
 

@@ -15,7 +15,8 @@ from nacre.logs.episodes import Log
 from nacre.logs.formats.array_sources import ArraySource
 from nacre.logs.schema.draft import as_arrays
 from nacre.logs.schema.mapping import Columns, read_columns
-from nacre.logs.schema.sources import Source, draft_log
+from nacre.logs.schema.source import Source
+from nacre.logs.schema.sources import draft_log
 from nacre.logs.schema.spaces import JSON, given_spaces
 
 # The name under which pandas hands over an index that has none.
@@ -42,13 +43,16 @@ def log_from_table(
     Raises:
         InputError: With every problem found.
     """
+    from nacre.logs.formats.cleaning import Cleaning
     from nacre.logs.formats.tables import TableSource
 
     arrow = _to_arrow(table)
     problems = Problems(file="table")
     source = TableSource(arrow.schema, len(arrow), lambda n: arrow.column(n).chunks, problems)
+    column_map = read_columns(columns)
+    source.cleaning = Cleaning.of(column_map)
     spaces = given_spaces(observation_space, action_space)
-    return _finish(source, spaces, provenance, columns, problems)
+    return _finish(source, spaces, provenance, column_map, problems)
 
 
 def log_from_arrays(

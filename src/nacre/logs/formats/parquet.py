@@ -38,6 +38,7 @@ class Parquet:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
+        from nacre.logs.formats.cleaning import Cleaning
         from nacre.logs.formats.tables import TableSource
 
         try:
@@ -66,6 +67,7 @@ class Parquet:
             return (batch.column(name) for batch in _decode_ahead(batches))
 
         source = TableSource(schema, n_rows, fetch, problems, store)
+        source.cleaning = Cleaning.of(columns)
         source.close = file.close
         return source
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -19,10 +19,13 @@ from nacre.logs.formats.arrow_columns import (
     plain_kind,
     read_column,
 )
-from nacre.logs.schema.categories import Numbering
-from nacre.logs.schema.mapping import Label
+from nacre.logs.formats.arrow_times import read_times
+from nacre.logs.formats.cleaning import Cleaning
+from nacre.logs.schema.categories import Categories, gather_categories
 from nacre.logs.schema.metadata import KEY, MARK, decode_metadata
 from nacre.logs.storage.stores import MEMORY, Store, release
+
+T = TypeVar("T")
 
 
 class TableSource:
@@ -51,6 +54,8 @@ class TableSource:
             problems.add("is damaged: it has lost its metadata", "write it anew or give another")
         self.store = store
         self.close: Callable[[], None] = lambda: None
+        self.cleaning = Cleaning()
+        self.notes: tuple[str, ...] = ()
         self._schema = schema
         self._n_rows = n_rows
         self._fetch = fetch
@@ -59,30 +64,38 @@ class TableSource:
     def is_numeric(self, name: str) -> bool:
         """Return whether a column holds numbers, truth values or vectors of them."""
         kind = plain_kind(self._schema.field(name).type)
-        return is_number(kind.value_type if is_list(kind) else kind)
+        return name in self.cleaning.units or is_number(kind.value_type if is_list(kind) else kind)
 
     def load(self, name: str, part: str | None = None) -> NDArray[Any] | None:
         """Return a column as (N,) or (N, w), or None after reporting why it cannot be read."""
-        kind = plain_kind(self._schema.field(name).type)
+        return self._guard(name, lambda: self._read(name, part))
+
+    def _read(self, name: str, part: str | None) -> NDArray[Any] | None:
+        kind, chunks = plain_kind(self._schema.field(name).type), self._chunks(name)
+        if pa.types.is_large_string(kind):
+            texts = list(chunks)
+            cleaned = [self.cleaning.clean(name, chunk) for chunk in texts]
+            if None not in cleaned:
+                kind, texts = pa.float64(), cleaned
+            chunks = iter(texts)
         column = ArrowColumn(name, kind, self._n_rows, part, self.store)
-        return self._guard(name, lambda: read_column(column, self._chunks(name), self._problems))
+        return read_column(column, chunks, self._problems)
 
-    def load_codes(self, name: str, labels: tuple[Label, ...] | None) -> NDArray[Any] | None:
-        """Return (N,) the place of each value among `labels`, or None after reporting."""
-        return self._guard(name, lambda: self._number(name, labels))
+    def load_categories(self, name: str) -> Categories | None:
+        """Return the different values of a column, or None after reporting."""
+        return self._guard(name, lambda: gather_categories(map(_encode, self._chunks(name))))
 
-    def _number(self, name: str, labels: tuple[Label, ...] | None) -> NDArray[Any] | None:
-        numbering = Numbering(name, labels)
-        for chunk in self._chunks(name):
-            encoded = chunk.dictionary_encode()
-            indices = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False)
-            numbering.add(encoded.dictionary.to_pylist(), indices)
-        return numbering.finish(self._problems)
+    def load_times(self, name: str, form: str | None) -> NDArray[Any] | None:
+        """Return (N,) seconds since 1970, NaN where missing, or None after reporting."""
+        kind = plain_kind(self._schema.field(name).type)
+        return self._guard(
+            name, lambda: read_times(name, kind, list(self._chunks(name)), form, self._problems)
+        )
 
     def _chunks(self, name: str) -> Iterator[Any]:
         return (plain(chunk) for chunk in self._fetch(name))
 
-    def _guard(self, name: str, read: Callable[[], NDArray[Any] | None]) -> NDArray[Any] | None:
+    def _guard(self, name: str, read: Callable[[], T | None]) -> T | None:
         try:
             return read()
         except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
@@ -90,6 +103,12 @@ class TableSource:
                 f"cannot be read ({show(str(error))})", "write the file anew", column=name
             )
             return None
+
+
+def _encode(chunk: Any) -> tuple[list[Any], NDArray[Any]]:
+    encoded = chunk.dictionary_encode()
+    indices = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False)
+    return encoded.dictionary.to_pylist(), indices
 
 
 def build_tables(

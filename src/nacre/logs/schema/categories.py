@@ -3,74 +3,65 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nacre.logs.checks.problems import SHOWN_ROWS, Problems, show, show_names
+from nacre.logs.checks.problems import Problems, show, show_key, show_names
 from nacre.logs.schema.mapping import Label
 
 
-class Numbering:
-    """Numbers values by their place among labels or, without labels, as they first appear.
+@dataclass(frozen=True)
+class Categories:
+    """A column as the different values in it, and which of these each row has.
 
-    Args:
-        name: The column, as its owner calls it.
-        labels: The values in order; None to number whatever comes.
+    Attributes:
+        values: All different, in the order in which they first appear; none is missing.
+        codes: (N,) places in `values`; -1 where a value is missing.
     """
 
-    def __init__(self, name: str, labels: tuple[Label, ...] | None) -> None:
-        self._name = name
-        self._labels = labels
-        self._codes: dict[Any, int] = {label: i for i, label in enumerate(labels or ())}
-        self._parts: list[NDArray[np.int64]] = []
-        self._unknown: list[NDArray[np.int64]] = []
-        self._shown: list[Any] = []
-        self._n_rows = 0
+    values: tuple[Any, ...]
+    codes: NDArray[np.int64]
 
-    def add(self, values: Iterable[Any], indices: NDArray[Any]) -> None:
-        """Add rows, given as the different values among them and which of these each row has.
+    def find(self, row: int) -> Any:
+        """Return the value of a row; None where it is missing."""
+        return None if self.codes[row] < 0 else self.values[self.codes[row]]
 
-        Args:
-            values: All different values; None is one that is missing.
-            indices: (n,) places in `values`; negative where a value is missing.
-        """
-        distinct = list(values)
-        places = np.array([self._look_up(value) for value in distinct] or [-1], dtype=np.int64)
-        codes = np.where(indices < 0, -1, places[indices])
-        rows = np.flatnonzero(codes < 0)
-        for row in rows[: SHOWN_ROWS - len(self._shown)]:
-            self._shown.append(None if indices[row] < 0 else distinct[indices[row]])
-        self._unknown.append(rows + self._n_rows)
-        self._parts.append(codes)
-        self._n_rows += len(codes)
+    def count(self) -> NDArray[np.int64]:
+        """Return (k,) how many rows have each value."""
+        return np.bincount(self.codes[self.codes >= 0], minlength=len(self.values))
 
-    def _look_up(self, value: Any) -> int:
-        if value is None:
-            return -1
-        if self._labels is None:
-            return self._codes.setdefault(value, len(self._codes))
-        return self._codes.get(value, -1)
-
-    def finish(self, problems: Problems) -> NDArray[np.int64] | None:
-        """Return (N,) the number of each row, or None after naming the rows that have none."""
-        rows = np.concatenate(self._unknown) if self._unknown else np.empty(0, np.int64)
-        if self._labels is None:
-            what, remedy = "is missing", "name the episode of every row"
-        else:
-            what = f"is none of the labels {show_names([str(label) for label in self._labels])}"
-            remedy = "add it to the labels in the column map, or mend the value"
-        problems.add_rows(self._name, rows, lambda i: (what, show(self._shown[i])), remedy)
-        if len(rows):
-            return None
-        return np.concatenate(self._parts) if self._parts else np.empty(0, np.int64)
+    def sort(self) -> tuple[Any, ...]:
+        """Return the values in order: numbers by size, texts by the alphabet."""
+        return tuple(sorted(self.values, key=lambda value: (isinstance(value, str), value)))
 
 
-def number_array(
-    name: str, values: NDArray[Any], labels: tuple[Label, ...] | None, problems: Problems
-) -> NDArray[np.int64] | None:
-    """Return the numbers of the values of an array, (N,) texts or numbers."""
+def gather_categories(parts: Iterable[tuple[Iterable[Any], NDArray[Any]]]) -> Categories:
+    """Put parts of a column together.
+
+    Args:
+        parts: For each the different values in it, None for one that is missing, and (n,) places
+            among them, negative where a value is missing.
+    """
+    codes: dict[Any, int] = {}
+    rows = [np.empty(0, np.int64)]
+    for values, indices in parts:
+        places = [
+            -1 if _is_missing(value) else codes.setdefault(value, len(codes)) for value in values
+        ]
+        known = np.array([*places, -1], dtype=np.int64)
+        rows.append(np.where(indices < 0, -1, known[indices]))
+    return Categories(tuple(codes), np.concatenate(rows))
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or value != value or (isinstance(value, str) and not value.strip())
+
+
+def gather_array(name: str, values: NDArray[Any], problems: Problems) -> Categories | None:
+    """Return the categories of an array, (N,) texts or numbers, or None after reporting."""
     if values.dtype.kind not in "biufUS" or values.ndim != 1:
         problems.add(
             f"has the shape {values.shape} and the dtype {values.dtype}",
@@ -84,6 +75,40 @@ def number_array(
     order = np.argsort(first)
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
-    numbering = Numbering(name, labels)
-    numbering.add(distinct[order].tolist(), rank[indices.reshape(-1)])
-    return numbering.finish(problems)
+    return gather_categories([(distinct[order].tolist(), rank[indices.reshape(-1)])])
+
+
+def number_categories(
+    name: str,
+    categories: Categories,
+    labels: tuple[Label, ...] | None,
+    problems: Problems,
+    *,
+    may_miss: bool = False,
+) -> NDArray[np.int64] | None:
+    """Return (N,) the number of each row, or None after naming the rows that have none.
+
+    Args:
+        name: The column, as its owner calls it.
+        categories: Its values.
+        labels: The values in the order that numbers them; None to number them as they appear.
+        problems: Receives what is wrong.
+        may_miss: Whether -1 may stand for what is missing.
+    """
+    if labels is None:
+        codes = categories.codes
+        what, remedy = "is missing", "name the episode of every row"
+    else:
+        places = {label: place for place, label in enumerate(labels)}
+        known = np.array([*(places.get(value, -2) for value in categories.values), -1], np.int64)
+        codes = known[categories.codes]
+        what = f"is none of the labels {show_names([str(label) for label in labels])}"
+        remedy = "add it to the labels in the column map, or mend the value"
+        if (codes == -1).any() and not (codes == -2).any():
+            remedy = (
+                f'write missing.{show_key(name)} = "drop" in the column map to leave such episodes '
+                "out, or mend the value"
+            )
+    rows = np.flatnonzero(codes < -1 if may_miss else codes < 0)
+    problems.add_rows(name, rows, lambda i: (what, show(categories.find(rows[i]))), remedy)
+    return None if len(rows) else codes

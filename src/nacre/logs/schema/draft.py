@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,19 +11,11 @@ from gymnasium.spaces import Space
 from numpy.typing import ArrayLike, NDArray
 
 from nacre.logs.checks.problems import Problems, show
+from nacre.logs.schema.encoding import ColumnEncoding
+from nacre.logs.schema.map_values import Missing
+from nacre.logs.schema.parts import FLAGS
 from nacre.logs.schema.spaces import JSON
 from nacre.logs.storage.stores import MEMORY, Store, take_rows
-
-VECTORS = ("observation", "action", "next_observation")
-FLAGS = ("terminated", "truncated")
-FIELDS = ("episode", *VECTORS, "reward", *FLAGS)
-REQUIRED = ("episode", "observation", "action", "reward", "terminated")
-_RESERVED = re.compile(rf"({'|'.join(FIELDS)})|({'|'.join(VECTORS)})_[0-9]+")
-
-
-def is_reserved(name: object) -> bool:
-    """Return whether a further column must not have this name."""
-    return not isinstance(name, str) or not name or _RESERVED.fullmatch(name) is not None
 
 
 @dataclass
@@ -38,6 +29,13 @@ class Draft:
         provenance: Where the log comes from.
         notes: What was assumed or left out; becomes part of the provenance.
         store: Where arrays go that are made on the way.
+        order: (N,) by which the rows of an episode are put in order, if given.
+        encodings: How the columns of the observation became numbers, if not as they are.
+        missing: How many values each column misses.
+        left_out: Columns that are not kept, and why.
+        dropped: (N,) rows whose episodes are to be dropped.
+        always_terminates: Whether every episode ends by itself at its last row.
+        single_steps: Whether every row is an episode of its own.
     """
 
     fields: dict[str, NDArray[Any]]
@@ -46,12 +44,81 @@ class Draft:
     provenance: dict[str, JSON] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     store: Store = MEMORY
+    order: NDArray[Any] | None = None
+    encodings: tuple[ColumnEncoding, ...] = ()
+    missing: dict[str, int] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)
+    dropped: NDArray[np.bool_] | None = None
+    always_terminates: bool = False
+    single_steps: bool = False
+
+    def note_missing(self, name: str, absent: NDArray[np.bool_], wanted: Missing) -> None:
+        """Remember where a column misses values, and whether these rows are to be dropped."""
+        count = int(absent.sum())
+        if count == 0:
+            return
+        self.missing[name] = count
+        if wanted == "drop":
+            self.dropped = absent if self.dropped is None else self.dropped | absent
+
+    def record_encodings(self) -> None:
+        """Keep how columns became numbers with the log, and the names of these numbers."""
+        if not self.encodings:
+            return
+        self.provenance["encoding"] = [encoding.as_json() for encoding in self.encodings]
+        features = [feature for encoding in self.encodings for feature in encoding.features]
+        recorded = self.provenance.get("columns")
+        earlier = recorded if isinstance(recorded, dict) else {}
+        self.provenance["columns"] = {**earlier, "observation": list(features)}
+
+    def drop_missing(self, problems: Problems) -> None:
+        """Leave out the episodes that miss values, where the map says so."""
+        if self.dropped is None:
+            return
+        episode = np.arange(len(self.dropped))
+        if not self.single_steps:
+            episode = self._find_episodes()
+        drop = np.isin(episode, episode[self.dropped])
+        count, total = len(np.unique(episode[drop])), len(np.unique(episode))
+        self.notes.append(
+            f"{count} of {total} episodes were dropped: they miss values. If values are missing "
+            "for a reason that matters, what is left is not a fair sample"
+        )
+        if drop.all():
+            problems.add(
+                "every episode misses a value and would be dropped",
+                'fill them in: write missing.COLUMN = "median" in the column map',
+            )
+            return
+        self._keep_rows(np.flatnonzero(~drop), problems)
+
+    def sort_single_steps(self, problems: Problems) -> None:
+        """Put episodes of one step in their order in time."""
+        if not self.single_steps or self.order is None or not (np.diff(self.order) < 0).any():
+            return
+        self._keep_rows(np.argsort(self.order, kind="stable"), problems)
+        self.notes.append("rows were put in their order in time")
+
+    def _find_episodes(self) -> NDArray[Any]:
+        if "episode" in self.fields:
+            return np.asarray(self.fields["episode"])
+        ended = np.zeros(len(next(iter(self.fields.values()))), np.bool_)
+        for name in FLAGS:
+            if name in self.fields:
+                ended |= np.asarray(self.fields[name]) == 1
+        return np.cumsum(ended) - ended
+
+    def _keep_rows(self, rows: NDArray[np.int64], problems: Problems) -> None:
+        self.select_rows(rows)
+        problems.rows = rows if problems.rows is None else problems.rows[rows]
 
     def select_rows(self, rows: NDArray[Any]) -> None:
         """Keep the given rows, in the given order."""
         for group in (self.fields, self.columns):
             for name in group:
                 group[name] = take_rows(group[name], rows, self.store)
+        if self.order is not None:
+            self.order = self.order[rows]
 
 
 def as_arrays(given: Mapping[str, ArrayLike], problems: Problems) -> dict[str, NDArray[Any]]:

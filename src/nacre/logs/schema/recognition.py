@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from nacre.logs.checks.problems import Problems, show, show_names
-from nacre.logs.schema.draft import FIELDS, REQUIRED, VECTORS
 from nacre.logs.schema.mapping import ColumnMap, Label
+from nacre.logs.schema.parts import FIELDS, REQUIRED, VECTORS
 from nacre.logs.schema.spaces import JSON
 
 # By what is left of a name without capitals, blanks and hyphens.
@@ -29,6 +29,10 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
         *("done", "dones"),
     ),
     "truncated": ("truncated", "truncation", "truncations", "timeout", "timeouts", "time_out"),
+    "propensity": (
+        *("propensity", "propensities", "propensity_score", "pscore", "action_prob"),
+        *("action_probability", "logging_probability", "behavior_probability"),
+    ),
 }
 _DONE = ("done", "dones")
 # The array names of D4RL and of what follows it: no episodes, but rows in order and flags.
@@ -43,21 +47,27 @@ class Reading:
     Attributes:
         columns: By field, "step" and "done" included, one column or several side by side.
         labels: By field, the values of a column of categories in order.
-        never_terminates: Whether no row is terminated, by the map.
+        constant_end: False if no row is terminated, True if the last of each episode is, by the
+            map.
         ends_by_flags: Whether episodes end where a flag says so, for lack of a column.
+        lacks_episode: Whether there is no column of episodes, but one that may show that every row
+            is an episode of its own.
         ambiguous_done: Whether a column called done was taken for `terminated` beside `truncated`.
         unused: Columns that are left out, and why.
         notes: What was assumed.
+        found: All columns that there are.
         names: What the parts were called, for the provenance; empty if as here.
     """
 
     columns: Mapping[str, str | tuple[str, ...]]
     labels: Mapping[str, tuple[Label, ...]] = field(default_factory=dict)
-    never_terminates: bool = False
+    constant_end: bool | None = None
     ends_by_flags: bool = False
+    lacks_episode: bool = False
     ambiguous_done: bool = False
     unused: Mapping[str, str | None] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    found: tuple[str, ...] = ()
     names: Mapping[str, JSON] = field(default_factory=dict)
 
     @property
@@ -94,7 +104,7 @@ def recognise(columns: ColumnMap, names: Sequence[str], problems: Problems) -> R
     taken = {name for given in parts.values() for name in listed(given)}
     assumed: dict[str, str] = {}
     wrong = {part for part in columns.named if part not in parts}
-    for part in FIELDS:
+    for part in (*FIELDS, "propensity"):
         if part in columns.named or _is_settled(part, columns):
             continue
         stem = _recognise_field(part, names_left, taken, problems)
@@ -108,22 +118,26 @@ def recognise(columns: ColumnMap, names: Sequence[str], problems: Problems) -> R
     if "step" in names_left and "step" not in taken:
         parts["step"] = "step"
     by_flags = columns.episode is False or _looks_like_arrays(parts)
-    _report_missing(parts, wrong, columns, by_flags, names, problems)
+    constant = columns.terminated if isinstance(columns.terminated, bool) else None
+    lacks_episode = not by_flags and "episode" not in parts and "terminated" in parts
+    _report_missing(parts, wrong, columns, by_flags or lacks_episode, names, problems)
     return Reading(
         parts,
         columns.labels,
-        columns.terminated is False,
+        constant,
         by_flags,
+        lacks_episode and "episode" not in wrong,
         assumed.get("terminated", "").lower() in _DONE and "truncated" in parts,
         _find_unused(parts, wrong, columns, names),
         _note(assumed, by_flags and columns.episode is None),
+        tuple(names),
         _name_parts(parts) if assumed or columns.named else {},
     )
 
 
 def _is_settled(part: str, columns: ColumnMap) -> bool:
     if part == "terminated":
-        return columns.terminated is False or columns.done is not None
+        return isinstance(columns.terminated, bool) or columns.done is not None
     return part == "episode" and columns.episode is False
 
 
@@ -214,25 +228,44 @@ def _report_missing(
     names: Sequence[str],
     problems: Problems,
 ) -> None:
-    settled = {"terminated"} if columns.terminated is False or "done" in parts else set()
+    settled = {"terminated"} if isinstance(columns.terminated, bool) or "done" in parts else set()
     settled |= {"episode"} if by_flags else set()
     if columns.done is not None and "truncated" not in parts:
         problems.add(
             "the column map names done, but no column says which ends are truncated",
             "name truncated too, or write terminated instead of done",
         )
-    for name in REQUIRED:
-        if name in parts or name in wrong | settled:
-            continue
+    absent = [name for name in REQUIRED if name not in parts and name not in wrong | settled]
+    if {"episode", "terminated"} <= set(absent):
+        problems.add(
+            f"episode and terminated are missing; there are {show_names(names)}",
+            "if every row is a decision of its own, write episode = false and terminated = true "
+            "in the column map; if rows follow each other, name both columns there",
+        )
+        absent = [name for name in absent if name not in ("episode", "terminated")]
+    for name in absent:
         either = f"{name} or {name}_0, {name}_1, …" if name in VECTORS else name
         remedy = f"add the column {either}, or name another in the column map"
-        if name in ("episode", "terminated"):
-            meaning = {
-                "episode": "rows lie in order and end where a flag says",
-                "terminated": "the world never ends an episode",
-            }
-            remedy += f", or write {name} = false there if {meaning[name]}"
+        if name == "terminated":
+            remedy += (
+                ", or write terminated = false there if the world never ends an episode, "
+                "terminated = true if it ends each at its last row"
+            )
+        if name == "episode":
+            remedy += f", {_NO_EPISODE}"
         problems.add(f"is missing; there are {show_names(names)}", remedy, column=name)
+
+
+_NO_EPISODE = "or write episode = false there if rows lie in order and end where a flag says"
+
+
+def missing_episode(reading: Reading, problems: Problems) -> None:
+    """Report that there is no column of episodes."""
+    problems.add(
+        f"is missing; there are {show_names(reading.found)}",
+        f"add the column episode, or name another in the column map, {_NO_EPISODE}",
+        column="episode",
+    )
 
 
 def _find_unused(
@@ -246,7 +279,7 @@ def _find_unused(
     used = {name for given in parts.values() for name in listed(given)}
     numbered = find_numbered(names)
     mapped = set(columns.as_json()) | ({"terminated"} if columns.done else set())
-    for part in (*FIELDS, "step"):
+    for part in (*FIELDS, "step", "propensity"):
         for name in (part, *numbered.get(part, {}).values()):
             if name in names and name not in used and part in mapped | wrong:
                 why = f"the column {show(name)} was left out: the column map says otherwise"

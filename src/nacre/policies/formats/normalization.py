@@ -12,6 +12,7 @@ import numpy as np
 from nacre.errors import InputError
 from nacre.policies.formats.archives import Archive
 from nacre.policies.formats.tensors import describe_error
+from nacre.policies.formats.vecnormalize import read_vecnormalize
 from nacre.policies.networks import Scaling
 
 _HEADERS = {
@@ -21,7 +22,7 @@ _HEADERS = {
 
 
 def read_normalization(path: Path) -> Scaling:
-    """What Stable-Baselines3's VecNormalize does, from an npz with `mean`, `var` and `clip`.
+    """What Stable-Baselines3's VecNormalize does, from its file or an npz with mean, var and clip.
 
     clip((observation - mean) / √(var + epsilon), ±clip), with epsilon 1e-8 and no clipping unless
     the file says otherwise.
@@ -29,7 +30,7 @@ def read_normalization(path: Path) -> Scaling:
     Raises:
         InputError: If arrays are missing, are no numbers, or do not fit each other.
     """
-    arrays = _read_arrays(path)
+    arrays = read_vecnormalize(path) if _is_pickle(path) else _read_arrays(path)
     known = {"mean", "var", "clip", "epsilon"}
     problems = [
         f"{path}: array {name!r} is missing; write np.savez(path, mean=venv.obs_rms.mean, "
@@ -61,9 +62,16 @@ def read_normalization(path: Path) -> Scaling:
     )
 
 
+def _is_pickle(path: Path) -> bool:
+    return path.suffix.lower() in (".pkl", ".pickle") and path.is_file()
+
+
 def _read_arrays(path: Path) -> dict[str, np.ndarray]:
     if not path.is_file():
-        raise InputError(f"{path}: there is no such file; give an npz with mean, var and clip")
+        raise InputError(
+            f"{path}: there is no such file; give a vecnormalize.pkl, or an npz with mean, var and "
+            "clip"
+        )
     archive = Archive(path, str(path))
     arrays = {}
     for member in archive.names:

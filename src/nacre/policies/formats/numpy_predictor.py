@@ -6,18 +6,26 @@
 
 As a command it acts on the rows of standard input, a JSON array each:
 `echo '[0.1, -0.3]' | python predict.py policy.safetensors`.
+
+A policy that was learned from a table also takes raw rows, column by column, and answers with the
+table's own word for the action: `{"age": 51, "region": "north"}`.
 """
 
 from __future__ import annotations
 
 import copy
+import datetime
 import hashlib
 import json
+import math
 import sys
 from typing import Any
 
 import numpy as np
 import safetensors
+
+MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "?", "-", ".")
+CYCLES = {"time": (86400.0, 604800.0), "date": (604800.0,)}
 
 
 def _digest(tensors: dict[str, np.ndarray], text: str) -> str:
@@ -48,6 +56,7 @@ class Predictor:
         self.observation_space = self.description["observation_space"]
         self.action_space = self.description["action_space"]
         self.head = self.description.get("head", "categorical")
+        self.inputs = (self.description.get("provenance") or {}).get("inputs") or {}
         self._random = np.random.default_rng(seed)
         self._parts = self._open_parts()
 
@@ -76,9 +85,26 @@ class Predictor:
         deterministic: bool = False,
     ) -> tuple[Any, Any]:
         """Return the action for one observation or a batch of rows, and the state as it came."""
-        rows, single = self._as_rows(observation)
+        raw = isinstance(observation, dict)
+        rows, single = self._as_rows(self.encode(observation) if raw else observation)
         actions = self._act(rows, deterministic)
+        labels = (self.inputs.get("labels") or {}).get("action")
+        if raw and labels:
+            return labels[int(actions[0])], state
         return (actions[0] if single else actions), state
+
+    def encode(self, row: dict[str, Any]) -> np.ndarray:
+        """The observation of a raw row of the table that the policy was learned from."""
+        names = (self.inputs.get("columns") or {}).get("observation")
+        labels = (self.inputs.get("labels") or {}).get("observation")
+        if isinstance(names, str) and labels:
+            return np.asarray(_find_label(row, names, labels))
+        encodings = self.inputs.get("encoding") or [
+            {"column": name, "kind": "number"} for name in names or ()
+        ]
+        if not encodings:
+            raise ValueError("the policy does not know the columns of a table; give numbers")
+        return np.array([number for one in encodings for number in _encode(one, row)], np.float32)
 
     def _act(self, rows: Any, deterministic: bool) -> Any:
         if not self._parts:
@@ -189,12 +215,67 @@ class Predictor:
         return np.clip(values, low, high).astype(np.float32)
 
 
+def _encode(encoding: dict[str, Any], row: dict[str, Any]) -> list[float]:
+    """The numbers of one column, as when the log was read."""
+    column, kind, fill = encoding["column"], encoding["kind"], encoding.get("fill")
+    if column not in row:
+        raise ValueError(f"column {column!r} is not in the row")
+    value, labels = row[column], encoding.get("labels", [])
+    texts = kind in ("one_hot", "ordinal")
+    absent = value is None or value != value
+    absent = absent or (isinstance(value, str) and value.strip() in (("",) if texts else MISSING))
+    if kind == "one_hot":
+        width = len(labels) + bool(encoding.get("other")) + (encoding.get("missing") == "category")
+        if absent and encoding.get("missing") != "category":
+            raise ValueError(f"column {column!r} is missing")
+        other = len(labels) if encoding.get("other") else None
+        place = width - 1 if absent else _find_label(row, column, labels, other)
+        return [float(i == place) for i in range(width)]
+    if absent and fill is None:
+        raise ValueError(f"column {column!r} is missing")
+    if absent:
+        number = float(fill or 0.0)
+    elif kind == "ordinal":
+        number = float(_find_label(row, column, labels))
+    elif kind in CYCLES:
+        number = _find_seconds(value, encoding.get("time_format"))
+    else:
+        number = float(str(value).replace(encoding.get("unit") or "\0", "").strip())
+    numbers = [number]
+    if kind in CYCLES:
+        angles = [2 * math.pi * math.fmod(number, length) / length for length in CYCLES[kind]]
+        numbers = [wave(angle) for angle in angles for wave in (math.sin, math.cos)]
+    return numbers if fill is None else [*numbers, float(absent)]
+
+
+def _find_label(
+    row: dict[str, Any], column: str, labels: list[Any], other: int | None = None
+) -> int:
+    value = row[column]
+    if value in labels:
+        return labels.index(value)
+    if other is not None:
+        return other
+    raise ValueError(f"column {column!r}: {value!r} is none of {labels}")
+
+
+def _find_seconds(value: Any, form: str | None) -> float:
+    text = str(value).strip()
+    if form is not None:
+        time = datetime.datetime.strptime(text, form)
+    else:
+        time = datetime.datetime.fromisoformat(text)
+    if time.tzinfo is None:
+        time = time.replace(tzinfo=datetime.UTC)
+    return float(math.floor(time.timestamp()))
+
+
 def main(path: str) -> None:
     """Act on the rows of standard input."""
     controller = Predictor(path)
     for line in sys.stdin:
         action, _ = controller.predict(json.loads(line), deterministic=True)
-        print(json.dumps(action.tolist()), flush=True)
+        print(json.dumps(action.tolist() if hasattr(action, "tolist") else action), flush=True)
 
 
 if __name__ == "__main__":

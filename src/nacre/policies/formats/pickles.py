@@ -29,6 +29,14 @@ class Name:
     text: str
 
 
+class Inert:
+    """An object that a constructor of ours made in place of another; its state is kept, not set."""
+
+    def set_state(self, state: Any) -> None:
+        """Keep the state."""
+        raise NotImplementedError
+
+
 def show(value: object) -> str:
     """A value for messages; of containers only the type, for they may be endless."""
     if isinstance(value, Name):
@@ -135,8 +143,10 @@ class _Reader:
 
     def build(self) -> None:
         # State of an ordered dictionary: PyTorch keeps versions of layers there. Not needed.
-        self.pop()
-        if not isinstance(self.stack[-1], dict):
+        state = self.pop()
+        if isinstance(self.stack[-1], Inert):
+            self.stack[-1].set_state(state)
+        elif not isinstance(self.stack[-1], dict):
             raise InputError("wants to set the state of something other than a dictionary")
 
     def identify(self) -> None:
@@ -157,6 +167,17 @@ class _Reader:
             if not isinstance(key, str | int):
                 raise TypeError(f"a key that is {show(key)}")
             target[key] = value
+
+
+def _name_from_stack(reader: _Reader, _: Any) -> None:
+    name, module = reader.pop(), reader.pop()
+    if not isinstance(name, str) or not isinstance(module, str):
+        raise TypeError("a name that is no text")
+    reader.name(f"{module} {name}")
+
+
+def _remember(reader: _Reader, _: Any) -> None:
+    reader.memory[len(reader.memory)] = reader.stack[-1]
 
 
 def _set_item(reader: _Reader, _: Any) -> None:
@@ -199,10 +220,16 @@ _STEPS: dict[str, Callable[[_Reader, Any], None]] = {
     "BINGET": lambda reader, place: reader.push(reader.memory[place]),
     "LONG_BINGET": lambda reader, place: reader.push(reader.memory[place]),
     "GLOBAL": lambda reader, text: reader.name(text),
+    "STACK_GLOBAL": _name_from_stack,
+    "MEMOIZE": _remember,
     "REDUCE": lambda reader, _: reader.reduce(),
+    "NEWOBJ": lambda reader, _: reader.reduce(),
     "BUILD": lambda reader, _: reader.build(),
     "BINPERSID": lambda reader, _: reader.identify(),
 } | dict.fromkeys(
-    ("BININT", "BININT1", "BININT2", "LONG1", "BINFLOAT", "BINUNICODE", "SHORT_BINUNICODE"),
+    (
+        *("BININT", "BININT1", "BININT2", "LONG1", "BINFLOAT", "BINUNICODE", "SHORT_BINUNICODE"),
+        *("BINBYTES", "SHORT_BINBYTES"),
+    ),
     lambda reader, value: reader.push(value),
 )

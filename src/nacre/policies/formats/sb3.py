@@ -41,11 +41,14 @@ class StableBaselinesOptions:
         signature: The spaces, where the zip does not say them in plain text; else they must agree.
         activation: The hidden layers' activation, likewise.
         scaling: What VecNormalize did to the observations; see `read_normalization`.
+        log_signature: The spaces of the log that belongs to the policy: they stand in where the zip
+            does not say its own in plain text and nobody gave them.
     """
 
     signature: Signature | None = None
     activation: Activation | None = None
     scaling: Scaling | None = None
+    log_signature: Signature | None = None
 
 
 class StableBaselinesFormat(PolicyFormat):
@@ -59,15 +62,26 @@ class StableBaselinesFormat(PolicyFormat):
         scaling = None
         if options.normalization is not None:
             scaling = read_normalization(Path(options.normalization))
-        given = StableBaselinesOptions(options.signature, options.activation, scaling)
-        return read_stable_baselines(Path(source), given), {"source": "stable-baselines3"}
+        given = StableBaselinesOptions(
+            options.signature, options.activation, scaling, options.spaces
+        )
+        policy = read_stable_baselines(Path(source), given)
+        provenance: Provenance = {"source": "stable-baselines3"}
+        if uses_state_noise(Path(source)):
+            provenance["notes"] = [
+                "state-dependent exploration is left out: the policy acts by its mean, as predict "
+                "with deterministic=True does"
+            ]
+        return policy, provenance
 
 
 def read_stable_baselines(path: Path, options: StableBaselinesOptions | None = None) -> MLPPolicy:
-    """The policy of a PPO, A2C, SAC, TD3, DDPG or DQN zip with an MLP policy.
+    """The policy of a PPO, A2C, TRPO, SAC, TQC, TD3, DDPG, DQN, QR-DQN or ARS zip with an MLP.
 
     PPO's and A2C's Gaussians are clipped to the action space, as `predict` does; SAC's are squashed
-    into it; TD3's action is certain, DQN's is that of the largest Q-value.
+    into it; TD3's action is certain, DQN's is that of the largest Q-value. With state-dependent
+    exploration (use_sde) the action is the mean: noise that is kept for several steps is no noise
+    that a policy without memory has.
 
     Raises:
         InputError: If it is something else; the text says what to export instead.
@@ -133,33 +147,36 @@ def _read_data(archive: Archive) -> dict[str, Any]:
 def _assemble(
     tensors: Tensors, data: Mapping[str, Any], options: StableBaselinesOptions
 ) -> MLPPolicy:
-    if data.get("use_sde") is True:
-        raise InputError(
-            "uses state-dependent exploration (use_sde), whose noise is not independent from step "
-            "to step; export its actions to ONNX, or train with use_sde=False"
-        )
-    signature = _find_signature(data, options.signature)
-    actor = find_actor(tensors)
+    signature = _find_signature(data, options.signature, options.log_signature)
+    actor = find_actor(tensors, state_noise=data.get("use_sde") is True)
     activation = _find_activation(data, options.activation, ACTORS[actor])
     policy = actor(tensors, signature, activation, options.scaling)
     policy.check()
     return policy
 
 
-def _find_signature(data: Mapping[str, Any], given: Signature | None) -> Signature:
+def uses_state_noise(path: Path) -> bool:
+    """Whether a zip that was read before has state-dependent exploration."""
+    return _read_data(Archive(path, str(path))).get("use_sde") is True
+
+
+def _find_signature(
+    data: Mapping[str, Any], given: Signature | None, fallback: Signature | None = None
+) -> Signature:
     problems, spaces = [], []
     for name in ("observation_space", "action_space"):
         try:
             spaces.append(_parse_space(data.get(name)))
         except InputError as error:
             problems += [
-                f"{name}: {problem}; give the spaces as signature=nacre.policies.Signature(…)"
+                f"{name}: {problem}; give a log, whose spaces are taken then, or the spaces as "
+                "signature=nacre.policies.Signature(…)"
                 for problem in error.problems
             ]
     if problems:
-        if given is None:
+        if given is None and fallback is None:
             raise InputError(problems)
-        return given
+        return given or fallback  # type: ignore[return-value]
     found = Signature(*spaces)
     if given is None or given == found:
         return found
@@ -198,7 +215,8 @@ def _parse_space(form: Any) -> gymnasium.Space[Any]:
         return gymnasium.spaces.Discrete(n)
     if name[1] != "Box":
         raise InputError(f"is a {name[1]:.40}; nacre reads Box and Discrete, so flatten it")
-    shape = form.get("_shape")
+    # Zips of before 2022 say shape, later ones _shape.
+    shape = form.get("_shape", form.get("shape"))
     if not isinstance(shape, list) or len(shape) != 1 or _whole(shape[0]) is None:
         raise InputError(f"is a Box of shape {shape!r:.60}; flatten it to one axis")
     size = int(shape[0])

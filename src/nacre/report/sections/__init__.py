@@ -15,6 +15,7 @@ SECTIONS: Registry[type[Section]] = Registry(
         "candidates": "nacre.report.sections.candidates:Candidates",
         "overlap": "nacre.report.sections.overlap:Overlap",
         "log_checks": "nacre.report.sections.log_checks:LogChecks",
+        "columns": "nacre.report.sections.columns:Columns",
         "learning": "nacre.report.sections.learning:Learning",
         "change": "nacre.report.sections.change:Change",
         "starts": "nacre.report.sections.starts:Starts",

@@ -1,0 +1,197 @@
+"""What can be seen of a column without knowing what it means."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nacre.logs.formats.cleaning import suggest_cleaning
+from nacre.logs.formats.csv_style import MISSING_TEXTS
+from nacre.logs.schema.categories import Categories
+from nacre.logs.schema.source import Source
+
+Kind = Literal["number", "category", "time", "other"]
+
+SAMPLE = 2000
+"""Different values that are looked at to say what a column holds."""
+MOST_WORDS = 3
+"""Different words among numbers that may stand for what is missing."""
+TIME_FORMATS = (
+    *("%d.%m.%Y %H:%M", "%d.%m.%Y %H:%M:%S", "%d.%m.%Y"),
+    *("%d/%m/%Y %H:%M", "%d/%m/%Y %H:%M:%S", "%d/%m/%Y"),
+    *("%m/%d/%Y %H:%M", "%m/%d/%Y %H:%M:%S", "%m/%d/%Y"),
+    *("%d-%m-%Y %H:%M", "%d-%m-%Y", "%Y/%m/%d %H:%M", "%Y/%m/%d", "%Y%m%d"),
+)
+"""Ways to write times other than ISO 8601, days before months first."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What one column holds.
+
+    Attributes:
+        name: The column.
+        kind: Numbers, categories, times, or nothing that can be used (vectors, objects).
+        n_rows: How many rows there are.
+        n_missing: How many of them miss a value.
+        values: The different values, in order, up to `SAMPLE` of them.
+        n_distinct: How many different values there are.
+        counts: How many rows have each of the values.
+        cleaning: What the column map has to say for texts to be read as numbers.
+        absent: Texts among numbers that seem to stand for what is missing.
+        time_formats: How times may be written: none for ISO 8601, several if it is not sure.
+        seconds: (N,) times in seconds since 1970, NaN where missing; none for others.
+        numbers: (N,) numbers, NaN where missing; none for others.
+    """
+
+    name: str
+    kind: Kind
+    n_rows: int
+    n_missing: int = 0
+    values: tuple[Any, ...] = ()
+    n_distinct: int = 0
+    counts: tuple[int, ...] = ()
+    cleaning: str = ""
+    absent: tuple[str, ...] = ()
+    time_formats: tuple[str, ...] = ()
+    seconds: NDArray[np.float64] | None = None
+    numbers: NDArray[np.float64] | None = None
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether all rows say the same."""
+        return self.n_distinct <= 1 and self.n_missing == 0
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it holds whole numbers."""
+        numbers = self.numbers
+        return numbers is not None and bool(
+            (np.isnan(numbers) | (np.floor(numbers) == numbers)).all()
+        )
+
+    @property
+    def is_flag(self) -> bool:
+        """Whether it holds zeros and ones."""
+        return self.kind == "number" and set(self.values) <= {0, 1}
+
+
+def look_at(source: Source, name: str) -> Facts:
+    """Return what a column holds; nothing is reported, whatever it is."""
+    if source.is_numeric(name):
+        numbers = source.load(name)
+        if numbers is None or numbers.ndim != 1:
+            return Facts(name, "other", 0 if numbers is None else len(numbers))
+        return _look_at_numbers(name, numbers.astype(np.float64))
+    categories = source.load_categories(name)
+    if categories is None:
+        return Facts(name, "other", 0)
+    return _look_at_values(name, categories)
+
+
+def _look_at_numbers(name: str, numbers: NDArray[np.float64]) -> Facts:
+    known = numbers[~np.isnan(numbers)]
+    values, counts = np.unique(known, return_counts=True)
+    whole = bool((np.floor(values) == values).all()) if len(values) else False
+    shown = [int(v) if whole and abs(v) < 2**53 else float(v) for v in values[:SAMPLE]]
+    return Facts(
+        name,
+        "number",
+        len(numbers),
+        len(numbers) - len(known),
+        tuple(shown),
+        len(values),
+        tuple(counts[:SAMPLE].tolist()),
+        numbers=numbers,
+    )
+
+
+def _look_at_values(name: str, categories: Categories) -> Facts:
+    ordered = categories.sort()
+    places = {value: place for place, value in enumerate(categories.values)}
+    counts = categories.count()
+    facts = Facts(
+        name,
+        "category",
+        len(categories.codes),
+        int((categories.codes < 0).sum()),
+        tuple(ordered[:SAMPLE]),
+        len(ordered),
+        tuple(int(counts[places[value]]) for value in ordered[:SAMPLE]),
+    )
+    texts = [value for value in facts.values if isinstance(value, str)]
+    if not texts:
+        timed = facts.values and all(isinstance(value, datetime.date) for value in facts.values)
+        return _as_times(facts, categories, ()) if timed else replace(facts, kind="other")
+    usual = [text for text in texts if text.strip() in MISSING_TEXTS]
+    given = [text for text in texts if text not in usual]
+    strange = [text for text in given if not _is_number(text)]
+    wordy = tuple(text for text in strange if not any(map(str.isdigit, text)))
+    worded = 0 < len(wordy) <= MOST_WORDS and len(wordy) < len(given) / 2
+    if worded:
+        strange = [text for text in strange if text not in wordy]
+    cleaning = suggest_cleaning(name, strange)
+    if cleaning or (given and not strange):
+        absent = wordy if worded else ()
+        lost = sum(facts.counts[facts.values.index(text)] for text in (*usual, *absent))
+        n_missing = facts.n_missing + lost
+        return replace(facts, kind="number", cleaning=cleaning, absent=absent, n_missing=n_missing)
+    formats = find_time_formats(given)
+    return facts if formats is None else _as_times(facts, categories, formats)
+
+
+def _as_times(facts: Facts, categories: Categories, formats: tuple[str, ...]) -> Facts:
+    import pyarrow as pa
+
+    from nacre.logs.formats.arrow_times import parse_times
+
+    values = list(categories.values)
+    if isinstance(values[0], str):
+        form = formats[0] if formats else None
+        parsed = parse_times(pa.array(values, pa.large_string()), form).cast(pa.int64())
+        seconds = np.asarray(parsed.cast(pa.float64()).to_numpy(zero_copy_only=False))
+    else:
+        seconds = np.array(values, "datetime64[s]").astype(np.int64).astype(np.float64)
+    return replace(
+        facts,
+        kind="time",
+        time_formats=formats,
+        seconds=np.append(seconds, np.nan)[categories.codes],
+    )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def find_time_formats(texts: Sequence[str]) -> tuple[str, ...] | None:
+    """Return how all of these texts can be read as times; none needed for ISO 8601.
+
+    Returns:
+        The formats that fit, nothing for ISO 8601; None if the texts are no times.
+    """
+    import pyarrow as pa
+
+    from nacre.logs.formats.arrow_times import parse_times
+
+    if not texts:
+        return None
+    column = pa.array(texts, pa.large_string())
+    if parse_times(column, None).null_count == 0:
+        return ()
+    fitting = [form for form in TIME_FORMATS if parse_times(column, form).null_count == 0]
+    return tuple(fitting) or None
+
+
+def open_facts(source: Source) -> dict[str, Facts]:
+    """Return what all columns hold, by name."""
+    return {name: look_at(source, name) for name in dict.fromkeys(source.names)}

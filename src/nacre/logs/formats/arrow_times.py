@@ -1,0 +1,68 @@
+"""Dates and times in Arrow columns, as seconds since 1970."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from nacre.logs.checks.problems import Problems, show, show_key
+
+_SECONDS = pa.timestamp("s")
+
+
+def read_times(
+    name: str, kind: Any, chunks: list[Any], form: str | None, problems: Problems
+) -> NDArray[np.float64] | None:
+    """Return (N,) seconds since 1970, NaN where missing, or None after reporting.
+
+    Args:
+        name: The column.
+        kind: Its plain Arrow type: dates, timestamps or texts. Times with a zone are taken as UTC.
+        chunks: Its values.
+        form: How texts are written, such as "%d.%m.%Y %H:%M"; ISO 8601 if not given.
+        problems: Receives what is wrong.
+    """
+    column = pa.chunked_array(chunks, kind)
+    if pa.types.is_large_string(kind):
+        times = parse_times(column, form)
+        given = pc.not_equal(pc.fill_null(pc.utf8_trim_whitespace(column), ""), "")
+        rows = np.flatnonzero(pc.and_(given, pc.is_null(times)).to_numpy())
+        written = "ISO 8601, such as 2024-01-31 08:30:00" if form is None else f"the form {form}"
+        problems.add_rows(
+            name,
+            rows,
+            lambda i: (f"is no time in {written}", show(column[int(rows[i])].as_py())),
+            f'write time_format.{show_key(name)} = "%d.%m.%Y %H:%M" in the column map, or as yours '
+            "are written",
+        )
+        if len(rows):
+            return None
+    elif pa.types.is_temporal(kind) and not pa.types.is_time(kind):
+        times = pc.cast(column, _SECONDS, safe=False)
+    else:
+        problems.add(
+            f"has the type {show(str(kind))}, not dates or times",
+            f'write encode.{show_key(name)} = "number" or "one_hot" in the column map',
+            column=name,
+        )
+        return None
+    seconds = pc.cast(pc.cast(times, pa.int64()), pa.float64())
+    return np.asarray(seconds.to_numpy(), np.float64)
+
+
+def parse_times(column: Any, form: str | None) -> Any:
+    """Return texts as timestamps; null where one cannot be read."""
+    trimmed = pc.utf8_trim_whitespace(column)
+    if form is not None:
+        return pc.strptime(trimmed, format=form, unit="s", error_is_null=True)
+    # ISO 8601 with a T or a blank, down to the second or less.
+    whole = pc.replace_substring_regex(trimmed, r"(\.[0-9]+)?(Z|[+-]00:?00)?$", "")
+    forms = ("%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M")
+    parsed = [
+        pc.strptime(whole, format=one, unit="s", error_is_null=True) for one in (*forms, "%Y-%m-%d")
+    ]
+    return pc.coalesce(*parsed)

@@ -1,0 +1,96 @@
+"""Numbers that people wrote as texts: with a unit, a decimal comma, or groups of digits."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from nacre.logs.checks.problems import show_key
+from nacre.logs.schema.mapping import ColumnMap
+
+NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
+# A sign or the code of a currency before the number, or any short word behind it.
+_WITH_UNIT = re.compile(
+    r"\s*[+-]?\s*([^\s\w.,+-]{1,3}|USD|EUR|GBP|CHF|JPY|CNY|INR)?\s*[+-]?[0-9][0-9.,]*"
+    r"\s*([^\s0-9.,+-]{1,8})?\s*"
+)
+_COMMA = re.compile(r"\s*[+-]?[0-9]+,[0-9]+\s*")
+_GROUPS = re.compile(
+    r"\s*[+-]?[0-9]{1,3}(?P<sign>[,.' ])[0-9]{3}((?P=sign)[0-9]{3})*([.,][0-9]+)?\s*"
+)
+
+
+@dataclass(frozen=True)
+class Cleaning:
+    """What is removed from numbers that are kept as texts.
+
+    Attributes:
+        units: By column.
+        decimal: The sign before the decimals.
+        thousands: The sign between groups of digits.
+        missing_values: Texts that stand for a missing number.
+    """
+
+    units: Mapping[str, str] = field(default_factory=dict)
+    decimal: str = "."
+    thousands: str | None = None
+    missing_values: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, columns: ColumnMap, decimal: str | None = None) -> Cleaning:
+        """As a column map says."""
+        return cls(
+            columns.unit,
+            columns.decimal or decimal or ".",
+            columns.thousands,
+            columns.missing_values,
+        )
+
+    def clean(self, name: str, chunk: Any) -> Any | None:
+        """Return a chunk of texts as numbers; None if there is nothing to clean, or it is no use.
+
+        Args:
+            name: The column.
+            chunk: Large strings.
+        """
+        unit = self.units.get(name)
+        if unit is None and self.decimal == "." and not (self.thousands or self.missing_values):
+            return None
+        plain = chunk if unit is None else pc.replace_substring(chunk, unit, "")
+        if self.thousands is not None:
+            plain = pc.replace_substring(plain, self.thousands, "")
+        if self.decimal != ".":
+            plain = pc.replace_substring(plain, self.decimal, ".")
+        plain = pc.utf8_trim_whitespace(plain)
+        absent = pc.is_in(plain, value_set=pa.array(["", *self.missing_values], plain.type))
+        try:
+            return pc.cast(pc.if_else(absent, pa.scalar(None, plain.type), plain), pa.float64())
+        except pa.ArrowInvalid:
+            return None
+
+
+def suggest_cleaning(name: str, values: Iterable[str]) -> str:
+    """Return what to write in the column map so that these texts are read as numbers, or nothing.
+
+    Args:
+        name: The column.
+        values: Texts that are no numbers; all of them have to be of the same kind.
+    """
+    listed = list(values)
+    if not listed:
+        return ""
+    if all(_COMMA.fullmatch(value) for value in listed):
+        grouped = all(_GROUPS.fullmatch(value) for value in listed)
+        return 'decimal = ","' + (' or thousands = ","' if grouped else "")
+    if all(_GROUPS.fullmatch(value) for value in listed):
+        (match,) = {_GROUPS.fullmatch(value)["sign"] for value in listed[:1]}  # type: ignore[index]
+        return f'thousands = "{match}"'
+    found = [_WITH_UNIT.fullmatch(value) for value in listed]
+    units = {match[1] or match[2] for match in found if match is not None}
+    unit = next(iter(units)) if len(units) == 1 and None not in found else None
+    return "" if unit is None else f'unit.{show_key(name)} = "{unit}"'
