@@ -280,7 +280,7 @@ def test_tensors_that_do_not_fit(written: Path, change: Change, message: str) ->
     [
         ({"format": 3}, "policy format 3, this nacre reads 1 and 2"),
         ({"format": KeyError}, "has no format"),
-        ({"kind": "transformer"}, "unknown kind of policy 'transformer'; known: mixture, mlp, tabular"),
+        ({"kind": "transformer"}, "unknown kind of policy 'transformer'; known: mixture, mlp"),
         ({"kind": KeyError}, "unknown kind of policy None"),
         ({"kind": "tabular"}, "tensor 'logits' is missing"),
         ({"head": "beta"}, "unknown head 'beta'; known: squashed_gaussian, gaussian"),
