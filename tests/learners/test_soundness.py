@@ -11,7 +11,12 @@ import numpy as np
 import pytest
 
 from nacre.learners.base import LearningProblem
-from nacre.learners.soundness import find_collapse, find_disagreement, find_saturation
+from nacre.learners.soundness import (
+    find_collapse,
+    find_departure,
+    find_disagreement,
+    find_saturation,
+)
 from nacre.policies import MLPPolicy, Signature
 from nacre.policies.networks import MLP
 from nacre.simulators import double_integrator
@@ -67,6 +72,16 @@ def test_nothing_saturates_where_there_are_no_bounds() -> None:
     log = make_rooms_log()
     tables = LearningProblem(log, make_policy(BEST), make_cost(1.0), log.starts, 0.9)
     assert find_saturation(make_policy(BEST), tables) == ""
+
+
+def test_actions_beyond_those_of_the_log() -> None:
+    """The log holds pushes of zero only."""
+    assert find_departure(make_push(0.0), pose()) == ""
+    said = find_departure(make_push(5.0), pose())
+    assert said == "100% of its actions lie beyond all actions of the log."
+    log = make_rooms_log()
+    tables = LearningProblem(log, make_policy(BEST), make_cost(1.0), log.starts, 0.9)
+    assert find_departure(make_policy(BEST), tables) == ""
 
 
 def test_a_second_estimate_has_to_find_a_gain() -> None:
