@@ -27,7 +27,7 @@ from nacre.advice.meter import Meter
 from nacre.advice.plan import plan_tasks
 from nacre.advice.result import Advice
 from nacre.advice.setting import Setting
-from nacre.parallel.graph import find_needed, run_graph
+from nacre.parallel.graph import Task, find_needed, run_graph
 from nacre.parallel.local import open_threads
 from nacre.training.progress import NoProgress, Progress
 
@@ -91,10 +91,15 @@ def advise(
         seed,
     )
     graph = plan_tasks(setting, given.candidates)
-    meter = Meter(progress or NoProgress(), {task.name: task.work for task in graph})
-    kept = KeptTasks.open(
-        None if resume is None else Path(resume), setting, given.candidates, began
-    )
+    folder = None if resume is None else Path(resume)
+    kept = KeptTasks.open(folder, setting, given.candidates, began)
+    results = _run(graph, kept, progress or NoProgress())
+    return build_advice(setting, results, began=began - kept.seconds_before)
+
+
+def _run(graph: Sequence[Task], kept: KeptTasks, progress: Progress) -> dict[str, Any]:
+    """The results of all tasks; those that are kept do not run again."""
+    meter = Meter(progress, {task.name: task.work for task in graph})
     known = kept.read(task.name for task in graph)
     left = {task.name for task in find_needed(graph, known)}
     for name in {task.name for task in graph} - left:
@@ -105,5 +110,4 @@ def advise(
         meter.finish(name)
 
     with open_threads(meter.stop) as threads:
-        results = run_graph(graph, threads, meter.listen, finish, known)
-    return build_advice(setting, results, began=began - kept.seconds_before)
+        return run_graph(graph, threads, meter.listen, finish, known)

@@ -18,6 +18,7 @@ from nacre.cli.commands import (
     drafts,
     evaluation,
     experiments,
+    integrity,
     machine,
     prices,
     rollout,
@@ -40,7 +41,7 @@ app = typer.Typer(
 )
 
 GROUPS = {
-    "Advice": (advice.app, evaluation.app),
+    "Advice": (advice.app, integrity.app, evaluation.app),
     "After the decision": (rollout.app,),
     "Logs and costs": (prices.app, drafts.app),
     "Simulated worlds": (worlds.app,),

@@ -1,6 +1,6 @@
 """Files that appear whole or not at all: one by one rename, several by one commit.
 
-Several files are written into a staging folder within their target and brought to disk. Then one
+Several files are written into a staging folder within their target and flushed to disk. Then one
 rename of that folder is the commit. What follows only moves files to their places; whoever finds a
 commit that was not finished finishes it. So a kill at any moment leaves the old files or the new
 ones, and never some of each.

@@ -1,4 +1,4 @@
-"""Commands that advise: advise, demo, report, verify."""
+"""Commands that advise: advise, demo, report."""
 
 from __future__ import annotations
 
@@ -37,12 +37,6 @@ DEMO_EXAMPLES = """\b
 Examples:
   nacre demo
   nacre demo --out advice --json
-"""
-VERIFY_EXAMPLES = """\b
-Examples:
-  nacre verify advice
-  nacre verify advice/policy/new.safetensors
-  nacre verify .nacre-cache
 """
 ADVISE_EXAMPLES = """\b
 Examples:
@@ -255,29 +249,6 @@ def report(
         console.print_json({"page": str(page)})
     elif not quiet:
         typer.echo(str(page))
-
-
-@app.command(short_help="Is what nacre wrote unchanged?", epilog=VERIFY_EXAMPLES)
-def verify(
-    path: Annotated[Path, typer.Argument(help="A folder or file that nacre wrote.")],
-    config_file: ConfigFile = None,
-    as_json: AsJson = False,
-    seed: Seed = 0,
-    quiet: Quiet = False,
-) -> None:
-    """Compare an advice, a policy, a log, a cache or a table of records with its digests.
-
-    Exit code 2, and a line for each file that was changed, lost or mixed with another. Nothing is
-    drawn: the seed changes nothing.
-    """
-    from nacre.cli import console
-    from nacre.cli.verifying import verify_path
-
-    found = verify_path(path)
-    if as_json:
-        console.print_json(found.as_json())
-    elif not quiet:
-        typer.echo(f"{found.path}: {found.kind}, unchanged ({found.checked})")
 
 
 def _read_changes(file: Path | None, options: dict[str, Any]) -> dict[str, Any]:

@@ -49,7 +49,6 @@ PARTS = ("first", "second")
 DEEPEST = 8
 """Mixtures of mixtures: each step of a roll-out may begin with the last one."""
 LARGEST_FILE = 2**31
-DAMAGED = "is damaged: its digest does not fit; restore or export it again"
 
 
 class SafetensorsFormat(PolicyFormat):
@@ -106,9 +105,7 @@ def read_safetensors(path: Path) -> tuple[Policy, dict[str, Any]]:
             description = _parse(metadata["nacre"])
             digest = digest_tensors(tensors, metadata["nacre"])
             if description["format"] != 1 and metadata.get("sha256") != digest:
-                _raise_for(
-                    path, ["is damaged: its digest does not fit; restore or export it again"]
-                )
+                _refuse_damaged()
             return _assemble(tensors, description), description["provenance"]
         if metadata.get("kind") in PUBLISHED_KINDS:
             return assemble_published(tensors, metadata), {"published": metadata}
@@ -134,6 +131,10 @@ def fingerprint(policy: Policy) -> str:
         digest.update(f"{name} {tensor.dtype} {tensor.shape} ".encode())
         digest.update(tensor.tobytes())
     return digest.hexdigest()
+
+
+def _refuse_damaged() -> None:
+    raise InputError("is damaged: its digest does not fit; restore or export it again")
 
 
 def _raise_for(path: Path, problems: tuple[str, ...] | list[str]) -> None:
