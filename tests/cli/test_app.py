@@ -122,7 +122,7 @@ def test_commands_are_listed_in_groups_in_the_order_of_a_user_s_way(
         elif line.startswith("  ") and not line.startswith("  Start"):
             groups[list(groups)[-1]].append(line.split()[0])
     assert groups == {
-        "Advice": ["advise", "demo", "report", "evaluate"],
+        "Advice": ["advise", "demo", "report", "verify", "evaluate"],
         "After the decision": ["plan", "plan", "watch"],
         "Logs and costs": ["validate", "convert", "cost"],
         "Simulated worlds": ["collect", "train-online", "simulate", "show"],
