@@ -13,7 +13,6 @@ import gymnasium
 from nacre.diagnostics.log_checks import LogCheckConfig
 from nacre.errors import InputError
 from nacre.estimators import ESTIMATORS, Estimator
-from nacre.estimators.one_step import OneStep
 from nacre.inference.rule import BoundsRule, Rule
 from nacre.learners import LEARNERS
 from nacre.learners.base import Learner
@@ -133,24 +132,6 @@ def suggest_config(log: Log, discount: float = 0.99) -> AdviceConfig:
         return AdviceConfig(discount=discount)
     learners: tuple[Learner, ...] = (TabularPlanner(), ScaleNoise(), *_find_foreign())
     return AdviceConfig(learners=learners, discount=discount)
-
-
-def settle_propensities(config: AdviceConfig, log: Log, uncertainty: float) -> AdviceConfig:
-    """The same, with the one-step estimate told that the old policy's probabilities are a clone's.
-
-    The log's own column of probabilities is used where there is one; else they are estimates.
-    """
-    if uncertainty == 0:
-        return config
-
-    def settle(one: Estimator) -> Estimator:
-        if not isinstance(one, OneStep) or one.propensities != "known":
-            return one
-        if one.column in log.columns:
-            return dataclasses.replace(one, propensities="logged")
-        return dataclasses.replace(one, propensities="estimated", uncertainty=uncertainty)
-
-    return dataclasses.replace(config, estimators=tuple(map(settle, config.estimators)))
 
 
 def add_cost_factors(config: AdviceConfig, factors: Sequence[float]) -> AdviceConfig:

@@ -12,7 +12,7 @@ from typing import Any
 from jaxtyping import ArrayLike
 
 from nacre.advice.assembly import build_advice
-from nacre.advice.config import AdviceConfig, settle_propensities, suggest_config
+from nacre.advice.config import AdviceConfig, suggest_config
 from nacre.advice.config_file import read_changes
 from nacre.advice.inputs import (
     CandidateSource,
@@ -25,6 +25,7 @@ from nacre.advice.inputs import (
 from nacre.advice.kept_tasks import KeptTasks
 from nacre.advice.meter import Meter
 from nacre.advice.plan import plan_tasks
+from nacre.advice.propensities import settle_propensities
 from nacre.advice.result import Advice
 from nacre.advice.setting import Setting
 from nacre.parallel.graph import Task, find_needed, run_graph
@@ -79,14 +80,13 @@ def advise(
         discount=config.discount if discount is None else discount,
         confidence=config.confidence if confidence is None else confidence,
     )
-    config = settle_propensities(config, given.log, given.uncertainty)
     setting = Setting(
         given.log,
         given.old_policy,
         given.cost,
         given.start,
         given.given_start,
-        config,
+        settle_propensities(config, given.log, given.uncertainty),
         given.uncertainty,
         seed,
     )

@@ -2,33 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from nacre.errors import InputError
 from nacre.files.isolation import run_isolated
-from nacre.logs.checks.problems import Problems, show_key, show_names, show_path
+from nacre.logs.checks.problems import Problems, show_path
 from nacre.logs.drafting.facts import Facts, open_facts
-from nacre.logs.drafting.roles import KEPT, MOST_ACTIONS, Roles, guess_roles
+from nacre.logs.drafting.map_writer import MapWriter
+from nacre.logs.drafting.roles import guess_roles
 from nacre.logs.files import find_log
 from nacre.logs.reading import Reading
-from nacre.logs.schema.encoding import DAY
-from nacre.logs.schema.map_values import BY_COLUMN
 from nacre.logs.schema.mapping import ColumnMap, read_columns
-from nacre.logs.schema.recognition import listed
 from nacre.logs.storage.stores import MEMORY
-
-FEW_CATEGORIES = 30
-"""Categories of a column that get a place each in a draft."""
-RARE_SHARE = 0.01
-MOST_MISSING = 0.5
-NUMBERED_ACTIONS = 12
 
 
 @dataclass
@@ -84,7 +73,7 @@ def draft_apart(reading: Reading, file: str) -> dict[str, Any]:
 def _draft(reading: Reading, problems: Problems) -> MapDraft:
     facts, given = _look(reading, problems)
     roles = guess_roles(facts, given)
-    return MapDraft(_Writer(facts, roles, given).write(str(problems.file)), dict(roles.open))
+    return MapDraft(MapWriter(facts, roles, given).write(str(problems.file)), dict(roles.open))
 
 
 def _look(reading: Reading, problems: Problems) -> tuple[dict[str, Facts], ColumnMap]:
@@ -99,255 +88,3 @@ def _look(reading: Reading, problems: Problems) -> tuple[dict[str, Facts], Colum
         raise problems.as_error()
     with closing(source):
         return open_facts(source), given
-
-
-class _Writer:
-    """Writes the lines of a draft."""
-
-    def __init__(self, facts: dict[str, Facts], roles: Roles, given: ColumnMap) -> None:
-        self._facts = facts
-        self._roles = roles
-        self._given = given
-        self._tables: dict[str, list[str]] = {key: [] for key in BY_COLUMN}
-        self._ignored: dict[str, str] = {}
-        for key in BY_COLUMN:
-            for name, entry in getattr(given, key).items():
-                self._enter(key, name, list(entry) if isinstance(entry, tuple) else entry)
-
-    def write(self, path: str) -> str:
-        """The whole file."""
-        n_rows = max((one.n_rows for one in self._facts.values()), default=0)
-        head = [
-            f"# Which column of {path} holds what: a draft. Read it and correct it.",
-            f"# {n_rows:,} rows, {len(self._facts)} columns. Lines with CHECK are guesses.",
-        ]
-        style = [
-            f"{key} = {json.dumps(value)}"
-            for key in ("separator", "decimal", "thousands", "text_encoding")
-            if (value := getattr(self._given, key)) is not None
-        ]
-        missing = {
-            *self._given.missing_values,
-            *(t for f in self._facts.values() for t in f.absent),
-        }
-        if missing:
-            style.append(f"missing_values = {json.dumps(sorted(missing), ensure_ascii=False)}")
-        body = [*self._write_episode(), *self._write_observation(), *self._write_action()]
-        body += self._write_reward()
-        signs = self._find_signs()
-        blocks = [head, [*style, *signs], body, self._write_ignored()]
-        blocks += [[f"[{key}]", *lines] for key, lines in self._tables.items() if lines]
-        return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
-
-    def _find_signs(self) -> list[str]:
-        """Signs of the whole file that columns of texts ask for, such as a decimal comma."""
-        found = {
-            one.cleaning.partition(" or ")[0]
-            for name, one in self._facts.items()
-            if one.cleaning and "unit." not in one.cleaning and name not in self._ignored
-        }
-        return [line for line in sorted(found) if getattr(self._given, line.split()[0]) is None]
-
-    def _enter(self, key: str, name: str, entry: object, comment: str = "") -> None:
-        known = getattr(self._given, key)
-        if name in known and entry != known[name] and not isinstance(entry, list):
-            return
-        line = f"{show_key(name)} = {json.dumps(entry, ensure_ascii=False)}"
-        if not any(one.startswith(f"{show_key(name)} = ") for one in self._tables[key]):
-            self._tables[key].append(line + (f"  # {comment}" if comment else ""))
-
-    def _line(self, part: str, comment: str = "") -> list[str]:
-        names = self._roles.columns.get(part)
-        if names is None:
-            return []
-        guessed = "CHECK" if part in self._roles.guessed else ""
-        text = " ".join(one for one in (guessed, comment) if one)
-        value = json.dumps(list(names) if isinstance(names, tuple) else names, ensure_ascii=False)
-        return [f"{part} = {value}" + (f"  # {text}" if text else "")]
-
-    def _write_episode(self) -> list[str]:
-        roles, given = self._roles, self._given
-        if roles.single_steps and given.terminated in (None, True):
-            lines = [
-                "# CHECK: every row is a decision of its own, its reward is all that it earns (a",
-                "# bandit log). If rows follow each other, name the column of episodes instead.",
-                "episode = false",
-                "terminated = true",
-            ]
-            return [*lines, *self._write_times()]
-        lines = self._line("episode") or ["episode = false"]
-        if roles.period is not None:
-            lines.append(f'period = "{roles.period}"  # an episode is a {roles.period}')
-        lines += self._write_times()
-        for part in ("step", "truncated", "done"):
-            lines += self._line(part)
-        if "terminated" in roles.columns:
-            return [*lines, *self._line("terminated"), *self._label("terminated")]
-        if "done" in roles.columns:
-            return lines
-        value = str(bool(given.terminated)).lower()
-        return [
-            *lines,
-            f"terminated = {value}  # CHECK: true if nothing more can be earned after the last row",
-        ]
-
-    def _write_times(self) -> list[str]:
-        for part in ("order", "episode"):
-            for name in listed(self._roles.columns.get(part, ())):
-                self._enter_time(name)
-        return self._line("order", "puts rows in their order in time")
-
-    def _enter_time(self, name: str) -> None:
-        formats = self._facts[name].time_formats if name in self._facts else ()
-        if formats:
-            others = f"CHECK, or {formats[1]}" if len(formats) > 1 else ""
-            self._enter("time_format", name, formats[0], others)
-
-    def _write_observation(self) -> list[str]:
-        given = self._roles.columns.get("observation")
-        names = listed(given) if given is not None else self._choose_observation()
-        usable = [name for name in names if name in self._facts]
-        for name in usable:
-            self._encode(name, self._facts[name])
-        comment = "# Only what was known BEFORE the action was chosen. CHECK each of them."
-        if given is not None:
-            return self._line("observation") + self._write_successors(usable)
-        self._roles.columns["observation"] = tuple(usable)
-        if not usable:
-            return ["# observation = […]: name the columns that were known before the action"]
-        items = ", ".join(json.dumps(name, ensure_ascii=False) for name in usable)
-        return [comment, f"observation = [{items}]", *self._write_successors(usable)]
-
-    def _write_successors(self, names: Sequence[str]) -> list[str]:
-        following = [f"next_{name}" for name in names]
-        if "next_observation" in self._roles.columns:
-            return self._line("next_observation")
-        if not names or not all(name in self._facts for name in following):
-            return []
-        for name in following:
-            self._ignored.pop(name, None)
-        return [f"next_observation = {json.dumps(following, ensure_ascii=False)}"]
-
-    def _choose_observation(self) -> list[str]:
-        roles = self._roles
-        chosen = []
-        for name, one in self._facts.items():
-            if name in roles.used - {*listed(roles.columns.get("order", ()))} or name == "step":
-                continue
-            if roles.period is not None and name == roles.columns.get("episode"):
-                continue
-            if KEPT.fullmatch(name) or name in self._given.ignore:
-                continue
-            reason = self._find_objection(name, one)
-            if reason:
-                self._ignored[name] = reason
-            else:
-                chosen.append(name)
-        if roles.period is not None:
-            # The time of day is known before every action.
-            chosen += listed(roles.columns["episode"])
-        return chosen
-
-    def _find_objection(self, name: str, one: Facts) -> str:
-        """Why a column is better left out, or nothing."""
-        if name in self._roles.outcomes:
-            return "looks like an outcome, which is known only after the action"
-        if name.startswith("next_") and name.removeprefix("next_") in self._facts:
-            return "is what follows"
-        if one.kind == "other":
-            return "holds neither numbers, texts nor times"
-        if one.is_constant:
-            return "is the same in every row"
-        if one.n_missing > MOST_MISSING * one.n_rows:
-            return f"misses {one.n_missing:,} of {one.n_rows:,} values"
-        every = one.n_distinct > 0.9 * (one.n_rows - one.n_missing)
-        identifies = name.lower().endswith("id") or one.kind == "category"
-        if every and identifies and one.n_distinct > FEW_CATEGORIES:
-            return "names rows rather than saying something about them"
-        if one.kind == "category" and one.n_distinct > FEW_CATEGORIES and not self._frequent(one):
-            return f"has {one.n_distinct:,} different texts"
-        return ""
-
-    def _frequent(self, one: Facts) -> list[int]:
-        return [count for count in one.counts if count >= max(2, RARE_SHARE * one.n_rows)]
-
-    def _encode(self, name: str, one: Facts) -> None:
-        if one.kind == "time":
-            seconds = one.seconds
-            dated = seconds is not None and bool((np.nan_to_num(seconds) % DAY == 0).all())
-            cycles = "the week" if dated else "the day and the week"
-            self._enter("encode", name, "date" if dated else "time", f"its place in {cycles}")
-            self._enter_time(name)
-        elif one.kind == "category":
-            self._enter("encode", name, "one_hot", f"{one.n_distinct} categories")
-            if one.n_distinct > 10 and len(self._frequent(one)) < one.n_distinct:
-                least = max(2, int(RARE_SHARE * one.n_rows))
-                self._enter("rare", name, least, "categories with fewer rows become one")
-        elif "unit." in one.cleaning:
-            self._enter("unit", name, json.loads(one.cleaning.partition(" = ")[2]))
-        if one.n_missing:
-            filled = "category" if one.kind == "category" else "median"
-            self._enter("missing", name, filled, f"{one.n_missing:,} missing" * (one.n_missing > 0))
-
-    def _write_action(self) -> list[str]:
-        roles = self._roles
-        if "action" not in roles.columns:
-            return self._ask("action", "what was chosen")
-        names = roles.columns["action"]
-        if roles.one_hot:
-            self._enter("encode", "action", "from_one_hot", "one column for each action")
-            return self._line("action")
-        if isinstance(names, tuple) or names not in self._facts:
-            return self._line("action")
-        one = self._facts[names]
-        if one.n_missing:
-            self._enter("missing", names, "drop", f"{one.n_missing:,} missing")
-        if one.cleaning and "unit." in one.cleaning:
-            self._enter("unit", names, json.loads(one.cleaning.partition(" = ")[2]))
-        contiguous = one.is_whole and list(one.values) == list(range(len(one.values)))
-        few = one.n_distinct <= (MOST_ACTIONS if one.kind == "category" else NUMBERED_ACTIONS)
-        if few and not contiguous and not one.cleaning:
-            comment = "add actions that exist but were never chosen"
-            self._enter("labels", "action", list(one.values), comment)
-        elif not contiguous or one.n_distinct > MOST_ACTIONS:
-            roles.columns["action"] = (names,)
-        return self._line("action")
-
-    def _label(self, part: str) -> list[str]:
-        """Enter labels for a part whose two values are texts."""
-        name = self._roles.columns[part]
-        one = self._facts.get(str(name))
-        if one is not None and one.kind == "category" and one.n_distinct == 2:
-            self._enter("labels", part, list(one.values), "CHECK: first what means 0 or false")
-        return []
-
-    def _write_reward(self) -> list[str]:
-        name = self._roles.columns.get("reward")
-        if name is None:
-            return self._ask("reward", "what it earned, more is better")
-        one = self._facts.get(str(name))
-        if one is not None and (one.n_missing):
-            self._enter("missing", "reward", "drop", f"{one.n_missing:,} missing")
-        if one is not None and "unit." in one.cleaning:
-            self._enter("unit", one.name, json.loads(one.cleaning.partition(" = ")[2]))
-        self._label("reward")
-        lines = self._line("reward", "what it earned, more is better")
-        if "propensity" in self._roles.columns:
-            lines += self._line("propensity", "the old policy's probability of the action taken")
-        return lines
-
-    def _ask(self, part: str, meaning: str) -> list[str]:
-        choice = show_names(self._roles.open.get(part, ()))
-        return [f"# NEEDED: {part} = …  # {meaning}; one of {choice}"]
-
-    def _write_ignored(self) -> list[str]:
-        given = [json.dumps(name, ensure_ascii=False) for name in self._given.ignore]
-        if not self._ignored and not given:
-            return []
-        lines = ["ignore = ["]
-        lines += [f"  {name}," for name in given]
-        lines += [
-            f"  {json.dumps(name, ensure_ascii=False)},  # {reason}"
-            for name, reason in self._ignored.items()
-        ]
-        return [*lines, "]"]
