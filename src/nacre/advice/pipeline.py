@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +29,10 @@ from nacre.advice.plan import plan_tasks
 from nacre.advice.propensities import settle_propensities
 from nacre.advice.result import Advice
 from nacre.advice.setting import Setting
+from nacre.logs import Log
+from nacre.parallel.engine import EngineSource, open_engine
 from nacre.parallel.graph import Task, find_needed, run_graph
-from nacre.parallel.local import open_threads
-from nacre.training.progress import NoProgress, Progress
+from nacre.training.progress import NoProgress, Progress, ProgressEvent
 
 
 def advise(
@@ -47,6 +49,7 @@ def advise(
     seed: int = 0,
     progress: Progress | None = None,
     resume: str | os.PathLike[str] | None = None,
+    engine: EngineSource = "threads",
 ) -> Advice:
     """Should we replace the old policy, by what, and how sure is that?
 
@@ -68,6 +71,8 @@ def advise(
         resume: A folder in which finished tasks are kept. The same advice that is asked for again,
             after an interruption, goes on from there and ends with the same bits. Old policies that
             are Python functions cannot be compared with those of another time: nothing is kept.
+        engine: Where the tasks run: threads, local, dask or ray, or an `Engine` with an address or
+            a number of workers. The answer is the same.
     """
     began = time.perf_counter()
     # A file is read before the log: that may take long.
@@ -93,11 +98,17 @@ def advise(
     graph = plan_tasks(setting, given.candidates)
     folder = None if resume is None else Path(resume)
     kept = KeptTasks.open(folder, setting, given.candidates, began)
-    results = _run(graph, kept, progress or NoProgress())
+    results = _run(graph, kept, progress or NoProgress(), setting, engine)
     return build_advice(setting, results, began=began - kept.seconds_before)
 
 
-def _run(graph: Sequence[Task], kept: KeptTasks, progress: Progress) -> dict[str, Any]:
+def _run(
+    graph: Sequence[Task],
+    kept: KeptTasks,
+    progress: Progress,
+    setting: Setting,
+    engine: EngineSource,
+) -> dict[str, Any]:
     """The results of all tasks; those that are kept do not run again."""
     meter = Meter(progress, {task.name: task.work for task in graph})
     known = kept.read(task.name for task in graph)
@@ -105,9 +116,26 @@ def _run(graph: Sequence[Task], kept: KeptTasks, progress: Progress) -> dict[str
     for name in {task.name for task in graph} - left:
         meter.finish(name)
 
-    def finish(name: str, result: Any) -> None:
-        kept.add(name, result)
-        meter.finish(name)
+    with open_engine(engine, meter.stop) as workers:
+        listen = meter.listen if workers.here else _ignore
+        if not workers.here:
+            workers.share(setting.log, _find_opener(setting.log))
+            workers.share(setting)
 
-    with open_threads(meter.stop) as threads:
-        return run_graph(graph, threads, meter.listen, finish, known)
+        def finish(name: str, result: Any) -> None:
+            kept.add(name, result)
+            if not workers.here:
+                meter.listen(name)(ProgressEvent(name, 0, 1, 0))
+            meter.finish(name)
+
+        return run_graph(graph, workers, listen, finish, known)
+
+
+def _ignore(name: str) -> Progress:
+    """Tasks in other processes tell nothing before they are done."""
+    return NoProgress()
+
+
+def _find_opener(log: Log) -> Callable[[], Log] | None:
+    """What opens the same log in another process; None for a log that has no file."""
+    return None if log.reference is None else partial(log.reference.open, log.fingerprint())

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nacre.errors import InputError
-from nacre.parallel.local import map_tasks
+from nacre.parallel.engine import map_tasks
 from nacre.policies.policy import Policy
 from nacre.simulators.collection import check_policy
 from nacre.simulators.registry import Simulator, World

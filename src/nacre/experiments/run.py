@@ -23,7 +23,7 @@ from nacre.experiments.shared import Shared, Truth, make_old_policy
 from nacre.experiments.tables import Row
 from nacre.learners.net_actor_critic.config import LearnerConfig
 from nacre.logs import Log
-from nacre.parallel.local import map_tasks
+from nacre.parallel.engine import map_tasks
 from nacre.policies.files import fingerprint
 from nacre.policies.policy import Policy
 from nacre.simulators.registry import World, find_world

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from nacre.errors import InputError
 from nacre.logs.checks.assembly import Content, assemble
 from nacre.logs.checks.problems import Problems
+from nacre.logs.reference import LogReference
 from nacre.logs.schema.draft import Draft, apply_offsets, as_arrays
 from nacre.logs.schema.spaces import JSON, given_spaces, space_to_json
 from nacre.logs.storage.stores import blocks
@@ -54,7 +55,10 @@ class Log(Content):
         action_space: A Box of one axis, or Discrete.
         provenance: Where the log comes from, and under "notes" how it was read.
         columns: Further numeric columns by name, (N,) or (N, w), kept as they are.
+        reference: Where it was read from; None for what was made from arrays or other logs.
     """
+
+    reference: LogReference | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         for name in (*ROW_ARRAYS, "offsets"):
@@ -122,9 +126,11 @@ class Log(Content):
         return cls.from_content(content)
 
     @classmethod
-    def from_content(cls, content: Content) -> Log:
+    def from_content(cls, content: Content, reference: LogReference | None = None) -> Log:
         """Return the log of fields that have been checked."""
-        return cls(**vars(content))
+        log = cls(**vars(content))
+        object.__setattr__(log, "reference", reference)
+        return log
 
     def __len__(self) -> int:
         return len(self.rewards)
@@ -222,19 +228,11 @@ class Log(Content):
 
         Both parts have at least one episode; within them episodes keep their order.
         """
-        if self.n_episodes < 2:
-            raise InputError(
-                f"log: cannot split {self.n_episodes} episode by whole episodes; "
-                "collect at least 2 episodes"
-            )
-        if not 0 < fraction < 1:
-            raise InputError(f"log: cannot split off {fraction}; give a fraction between 0 and 1")
-        first = min(max(round(fraction * self.n_episodes), 1), self.n_episodes - 1)
-        order = np.random.default_rng(seed).permutation(self.n_episodes)
+        first, second = divide_episodes(self.n_episodes, fraction, seed=seed)
         text = f"of a split by episodes, fraction {fraction}, seed {seed}"
         return (
-            self.select(np.sort(order[:first]))._noted(f"first part {text}"),
-            self.select(np.sort(order[first:]))._noted(f"second part {text}"),
+            self.select(first)._noted(f"first part {text}"),
+            self.select(second)._noted(f"second part {text}"),
         )
 
     def subsample(self, n_transitions: int, *, seed: int) -> Log:
@@ -331,6 +329,22 @@ class Log(Content):
         notes = self.provenance.get("notes", [])
         earlier = notes if isinstance(notes, list) else [notes]
         return replace(self, provenance={**self.provenance, "notes": [*earlier, note]})
+
+
+def divide_episodes(
+    n_episodes: int, fraction: float, *, seed: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The numbers of the episodes in each part of a split at random, in their order."""
+    if n_episodes < 2:
+        raise InputError(
+            f"log: cannot split {n_episodes} episode by whole episodes; "
+            "collect at least 2 episodes"
+        )
+    if not 0 < fraction < 1:
+        raise InputError(f"log: cannot split off {fraction}; give a fraction between 0 and 1")
+    first = min(max(round(fraction * n_episodes), 1), n_episodes - 1)
+    order = np.random.default_rng(seed).permutation(n_episodes)
+    return np.sort(order[:first]), np.sort(order[first:])
 
 
 def _check_discount(discount: float) -> None:

@@ -16,6 +16,7 @@ from nacre.logs.checks.problems import Problem, Problems, show_path
 from nacre.logs.episodes import Log
 from nacre.logs.formats.base import LogFormat
 from nacre.logs.formats.registry import find_dataset, find_reader, find_writer
+from nacre.logs.reference import LogReference, name_address
 from nacre.logs.reading import Reading, estimate_bytes, make_content
 from nacre.logs.schema.mapping import ColumnMap, Columns, read_columns
 from nacre.logs.schema.spaces import JSON, SpaceError, given_spaces, space_to_json
@@ -67,7 +68,13 @@ def read_log(
     content, problems = _read(path, request)
     if content is None or problems:
         raise problems.as_error()
-    return Log.from_content(content)
+    reference = LogReference(
+        name_address(path),
+        request.columns,
+        tuple(request.spaces.items()),
+        None if cache_dir is None else name_address(cache_dir),
+    )
+    return Log.from_content(content, reference)
 
 
 def validate_log(

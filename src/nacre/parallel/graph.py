@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from nacre.errors import InputError
 
 Report = Callable[[Any], None]
 """Hears of the progress of one task, in the task's own terms."""
+
+
+class Submits(Protocol):
+    """Where tasks run: an executor, or the workers of an engine."""
+
+    def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Begin a task."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -48,7 +56,7 @@ def check_graph(tasks: Sequence[Task]) -> None:
 
 def run_graph(
     tasks: Sequence[Task],
-    executor: Executor,
+    executor: Submits,
     report: Callable[[str], Report],
     on_done: Callable[[str, Any], None] = lambda name, result: None,
     known: Mapping[str, Any] | None = None,

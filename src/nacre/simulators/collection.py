@@ -21,7 +21,7 @@ import numpy as np
 from nacre.errors import InputError
 from nacre.files.commit import open_whole, refuse, write_whole
 from nacre.logs import Log
-from nacre.parallel.local import map_tasks
+from nacre.parallel.engine import map_tasks
 from nacre.policies.files import fingerprint
 from nacre.policies.policy import Policy
 from nacre.simulators.registry import World

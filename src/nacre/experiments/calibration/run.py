@@ -30,7 +30,7 @@ from nacre.experiments.calibration.records import (
     refuse_mixture,
 )
 from nacre.experiments.calibration.tables import KINDS
-from nacre.parallel.local import map_tasks
+from nacre.parallel.engine import map_tasks
 
 SUITES = ("finite", "control", "robots")
 
