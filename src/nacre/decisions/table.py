@@ -78,7 +78,9 @@ def read_entries(path: Path, seed: int = 0) -> list[Entry]:
     document, source = read_document(path, WHAT), show_path(path)
     problems: list[str] = []
     unknown = [name for name in document if name not in ("defaults", "decision")]
-    problems += [f"{source}: {name}: {suggest_name(name, ['defaults', 'decision'])}" for name in unknown]
+    problems += [
+        f"{source}: {name}: {suggest_name(name, ['defaults', 'decision'])}" for name in unknown
+    ]
     defaults = document.get("defaults", {})
     tables = document.get("decision", [])
     if not isinstance(tables, list) or not tables or not isinstance(defaults, Mapping):

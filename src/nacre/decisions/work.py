@@ -21,7 +21,7 @@ from nacre.files.manifest import FILE_NAME as MANIFEST
 from nacre.files.manifest import digest_json
 from nacre.learners.base import Candidate
 from nacre.logs import read_log
-from nacre.logs.addresses import describe_state
+from nacre.logs.addresses import describe_state, show_address
 from nacre.logs.schema.mapping import ColumnMap, read_columns
 from nacre.parallel.engine import Engine
 from nacre.policies import PolicyOptions, find_uncertainty, read_policy_with_provenance
@@ -92,7 +92,7 @@ def decide(work: Work) -> Outcome:
     log = read_log(entry.log, columns=work.columns)
     if entry.sha256 and log.fingerprint() != entry.sha256:
         raise InputError(
-            f"{entry.log}: has the SHA-256 {log.fingerprint()}, the table says {entry.sha256}; "
+            f"{show_address(entry.log)}: has the SHA-256 {log.fingerprint()}, the table says {entry.sha256}; "
             "correct the table, or restore the log"
         )
     with tempfile.TemporaryDirectory(prefix="nacre-decision-") as name:

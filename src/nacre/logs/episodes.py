@@ -337,8 +337,7 @@ def divide_episodes(
     """The numbers of the episodes in each part of a split at random, in their order."""
     if n_episodes < 2:
         raise InputError(
-            f"log: cannot split {n_episodes} episode by whole episodes; "
-            "collect at least 2 episodes"
+            f"log: cannot split {n_episodes} episode by whole episodes; collect at least 2 episodes"
         )
     if not 0 < fraction < 1:
         raise InputError(f"log: cannot split off {fraction}; give a fraction between 0 and 1")

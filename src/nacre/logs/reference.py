@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import platform
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nacre.errors import InputError
+from nacre.logs.addresses import show_address
 from nacre.logs.schema.mapping import ColumnMap
 
 if TYPE_CHECKING:
@@ -48,8 +50,8 @@ class LogReference:
         found = log.fingerprint()
         if found != sha256:
             raise InputError(
-                f"{self.address}: has changed since the work began (SHA-256 {found[:12]} instead of "
-                f"{sha256[:12]}); begin anew"
+                f"{show_address(self.address)}: has changed since the work began (SHA-256 "
+                f"{found[:12]} instead of {sha256[:12]}); begin anew"
             )
         return log
 
@@ -57,4 +59,4 @@ class LogReference:
 def name_address(path: str | os.PathLike[str]) -> str:
     """A path as other processes find it; addresses stay as they are."""
     text = os.fspath(path)
-    return text if ":" in text else os.path.abspath(text)
+    return text if ":" in text else str(Path(text).absolute())

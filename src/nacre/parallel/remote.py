@@ -82,9 +82,7 @@ class RemoteWorkers:
     def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Begin a task as soon as a worker is free."""
         task, needs = pack((function, args, kwargs), self._names)
-        names = tuple(
-            dict.fromkeys(one for need in needs for one in (*self._needs[need], need))
-        )
+        names = tuple(dict.fromkeys(one for need in needs for one in (*self._needs[need], need)))
         future: Future[Any] = Future()
         future.set_running_or_notify_cancel()
         self._begin(future, task, names, tries=1)

@@ -11,6 +11,7 @@ import typer
 
 from nacre.cli.commands.options import (
     ActivationName,
+    Address,
     AdviceFolder,
     AsJson,
     Assignments,
@@ -19,10 +20,13 @@ from nacre.cli.commands.options import (
     ConfigFile,
     CostFile,
     Discount,
+    EngineName,
     Normalization,
     Quiet,
     Seed,
     Start,
+    Workers,
+    choose_engine,
 )
 from nacre.errors import InputError
 
@@ -100,6 +104,9 @@ def advise(
         float | None,
         typer.Option("--epsilon", help="Share of uniform exploration on top of the old policy."),
     ] = None,
+    engine: EngineName = None,
+    address: Address = None,
+    workers: Workers = None,
     discount: Discount = 0.99,
     start: Start = None,
     normalization: Normalization = None,
@@ -140,6 +147,7 @@ def advise(
     from nacre.policies import find_uncertainty
     from nacre.tracking import combine_reporters, open_tracking
 
+    chosen = choose_engine(engine or ("threads" if workers else None), address, workers)
     price = read_cost(cost_file)
     seconds = None if budget is None else read_budget(budget)
     options: dict[str, Any] = {
@@ -189,6 +197,7 @@ def advise(
             seed=seed,
             progress=combine_reporters(shown, tracker.reporter),
             resume=tasks,
+            engine=chosen or "threads",
         )
         _save(found, out, as_json=as_json, quiet=quiet)
         if tasks is not None:

@@ -7,7 +7,15 @@ from typing import Annotated, Any
 
 import typer
 
-from nacre.cli.commands.options import AsJson, ConfigFile, Processes, Quiet
+from nacre.cli.commands.options import (
+    Address,
+    AsJson,
+    ConfigFile,
+    EngineName,
+    Processes,
+    Quiet,
+    choose_engine,
+)
 
 app = typer.Typer()
 
@@ -44,6 +52,8 @@ def calibrate(
         typer.Option("--baselines/--no-baselines", help="Run plain ways to decide beside it."),
     ] = True,
     processes: Processes = 1,
+    engine: EngineName = None,
+    address: Address = None,
     out: Annotated[
         Path, typer.Option("--out", help="Folder of the records, or a file that ends in .jsonl.")
     ] = Path("results/calibration"),
@@ -72,6 +82,7 @@ def calibrate(
     from nacre.experiments.calibration.run import Plan, run_plan
     from nacre.experiments.run import parse_seeds
 
+    chosen = choose_engine(engine, address, processes)
     plan = Plan(
         suite,
         parse_seeds(seeds),
@@ -83,7 +94,7 @@ def calibrate(
     )
     if not summary:
         total = len(plan.list_cases())
-        for number, line in enumerate(run_plan(plan, processes=processes), start=1):
+        for number, line in enumerate(run_plan(plan, processes=processes, engine=chosen), start=1):
             if not quiet:
                 typer.echo(_describe(line, number, total), err=True)
     _print_summary(plan, docs, as_json=as_json, quiet=quiet)

@@ -7,7 +7,15 @@ from typing import Annotated
 
 import typer
 
-from nacre.cli.commands.options import AsJson, Processes, Quiet, SettingsFile
+from nacre.cli.commands.options import (
+    Address,
+    AsJson,
+    EngineName,
+    Processes,
+    Quiet,
+    SettingsFile,
+    choose_engine,
+)
 
 app = typer.Typer()
 
@@ -46,6 +54,8 @@ def reproduce(
         int | None, typer.Option("--steps", help="Transitions of a log; else the paper's number.")
     ] = None,
     processes: Processes = 1,
+    engine: EngineName = None,
+    address: Address = None,
     out: Annotated[Path, typer.Option("--out", help="Folder of the records.")] = Path("results"),
     summary: Annotated[
         bool,
@@ -79,6 +89,7 @@ def reproduce(
     if summary:
         console.print_results(chosen, out, docs, as_json=as_json, quiet=quiet)
         return
+    engine_chosen = choose_engine(engine, address, processes)
     plan = Plan(
         tuple(chosen),
         tuple(name.strip() for name in configuration.split(",")),
@@ -89,7 +100,7 @@ def reproduce(
         open_reporter=NoProgress if quiet else partial(PlainLines, interval=30.0),
     )
     total, done = len(list_places(plan)), []
-    for places in run_plan(plan, processes=processes):
+    for places in run_plan(plan, processes=processes, engine=engine_chosen):
         done += places
         if not quiet:
             typer.echo(f"{len(done)} of {total} records, last {places[-1]}", err=True)

@@ -51,7 +51,20 @@ CostFile = Annotated[Path, typer.Option("--cost", help="What switching costs, co
 AdviceFolder = Annotated[
     Path | None, typer.Option("--out", help="Folder for the page, the record and the policy.")
 ]
-Processes = Annotated[int, typer.Option("--processes", min=1, help="Processes to use.")]
+Processes = Annotated[
+    int, typer.Option("--processes", "--workers", min=1, help="Processes to use.")
+]
+EngineName = Annotated[
+    str | None,
+    typer.Option("--engine", help="Where independent work runs: threads, local, dask or ray."),
+]
+Address = Annotated[
+    str | None,
+    typer.Option("--address", help="Of a Dask scheduler or a Ray cluster that runs already."),
+]
+Workers = Annotated[
+    int | None, typer.Option("--workers", min=1, help="Workers to start on this machine.")
+]
 Discount = Annotated[float, typer.Option("--discount", help="γ.")]
 Start = Annotated[
     str | None,
@@ -61,6 +74,21 @@ Start = Annotated[
         ".npy or .csv file; the log's own if not given.",
     ),
 ]
+
+
+def choose_engine(name: str | None, address: str | None, workers: int | None) -> Any:
+    """The engine that options name; None if they name none.
+
+    A cluster that runs already has its own number of workers.
+    """
+    from nacre.errors import InputError
+    from nacre.parallel.engine import Engine
+
+    if name is None:
+        if address is not None:
+            raise InputError(f"--address {address}: of which engine? add --engine dask or ray")
+        return None
+    return Engine(name, address, workers if address is None else None)
 
 
 def list_commands(context: typer.Context) -> dict[str, dict[str, settings.Option]]:

@@ -9,13 +9,16 @@ import typer
 
 from nacre.cli.commands.options import (
     ActivationName,
+    Address,
     AsJson,
     ConfigFile,
     Discount,
+    EngineName,
     Normalization,
     Processes,
     Quiet,
     Seed,
+    choose_engine,
 )
 from nacre.errors import InputError
 
@@ -78,6 +81,8 @@ def collect(
     normalization: Normalization = None,
     activation: ActivationName = None,
     processes: Processes = 1,
+    engine: EngineName = None,
+    address: Address = None,
     config_file: ConfigFile = None,
     as_json: AsJson = False,
     seed: Seed = 0,
@@ -97,6 +102,7 @@ def collect(
 
     if not out.parent.is_dir():
         raise InputError(f"{out.parent}: no such folder; make it first")
+    chosen = choose_engine(engine, address, processes)
     found = find_world(world)
     parts = out.with_name(f".{out.name}.parts")
     with console.open_counter("collecting", steps, quiet=quiet) as count:
@@ -112,6 +118,7 @@ def collect(
             parts_folder=parts,
             uniform_steps=uniform_steps,
             processes=processes,
+            engine=chosen,
             on_rows=count,
         )
     write_log(log, out)
