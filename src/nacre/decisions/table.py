@@ -85,7 +85,8 @@ def read_entries(path: Path, seed: int = 0) -> list[Entry]:
     tables = document.get("decision", [])
     if not isinstance(tables, list) or not tables or not isinstance(defaults, Mapping):
         raise InputError(
-            f"{source}: has no decisions; write [[decision]] above each, with its name, log and cost"
+            f"{source}: has no decisions; write [[decision]] above each, with its name, log and "
+            "cost"
         )
     _check_keys(defaults, f"{source}: defaults", problems)
     entries: list[Entry] = []

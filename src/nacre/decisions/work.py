@@ -92,7 +92,8 @@ def decide(work: Work) -> Outcome:
     log = read_log(entry.log, columns=work.columns)
     if entry.sha256 and log.fingerprint() != entry.sha256:
         raise InputError(
-            f"{show_address(entry.log)}: has the SHA-256 {log.fingerprint()}, the table says {entry.sha256}; "
+            f"{show_address(entry.log)}: has the SHA-256 {log.fingerprint()}, the table "
+            f"says {entry.sha256}; "
             "correct the table, or restore the log"
         )
     with tempfile.TemporaryDirectory(prefix="nacre-decision-") as name:
