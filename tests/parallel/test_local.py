@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from nacre.parallel import local as engines
-from nacre.parallel.local import map_tasks, open_threads
+from nacre.parallel.engine import Engine, map_tasks, open_engine
 
 
 def _pid_and_processors(task: int) -> tuple[int, int, set[int]]:
@@ -60,30 +60,22 @@ def _invert(task: int) -> float:
 
 
 def test_processes_settle_on_different_processors(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Places:
-        def __init__(self) -> None:
-            self.left = [0, 1, 2]
-
-        def get(self) -> int:
-            return self.left.pop(0)
-
     settled: list[set[int]] = []
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {4, 7})
     monkeypatch.setattr(os, "sched_setaffinity", lambda _, chosen: settled.append(chosen))
-    places = Places()
-    for _ in range(3):
-        engines._settle(places)
+    for place in range(3):
+        engines.settle(place)
     assert settled == [{4}, {7}, {4}]
     # Systems without it let the processes run where they like.
     monkeypatch.delattr(os, "sched_setaffinity")
-    engines._settle(places)
+    engines.settle(0)
     assert len(settled) == 3
 
 
 WAITING = """
 import os, sys, time
 from pathlib import Path
-from nacre.parallel.local import map_tasks
+from nacre.parallel.engine import map_tasks
 
 def wait(name):
     Path(name).with_suffix(".new").write_text(str(os.getpid()))
@@ -122,7 +114,7 @@ def _comes_to(holds: Callable[[], bool]) -> bool:
 
 def test_threads_begin_in_order_and_may_wait_for_what_came_before() -> None:
     for threads in (1, 2, 3):
-        with open_threads(pytest.fail, threads=threads) as pool:
+        with open_engine(Engine("threads", workers=threads)) as pool:
             one = pool.submit(int, "1")
             two = pool.submit(_add_results, one)
             three = pool.submit(_add_results, one, two)
@@ -138,7 +130,7 @@ def test_a_failure_is_raised_at_once_and_lets_the_others_end() -> None:
     ended: list[bool] = []
 
     def run() -> None:
-        with open_threads(stopped.set, threads=2) as pool:
+        with open_engine(Engine("threads", workers=2), stopped.set) as pool:
             # Waits for the failure of another, with a limit so that a mistake does not hang.
             pool.submit(lambda: ended.append(stopped.wait(60.0)))
             pool.submit(_invert, 0).result()
