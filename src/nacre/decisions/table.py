@@ -108,11 +108,12 @@ def read_entries(path: Path, seed: int = 0) -> list[Entry]:
 
 
 def _check_keys(table: Mapping[str, Any], place: str, problems: list[str]) -> None:
+    value: Any
     for key, value in table.items():
         kinds = KINDS.get(key)
         if kinds is None:
             problems.append(f"{place}.{key}: {suggest_name(key, KINDS)}")
-        elif not isinstance(value, kinds) or isinstance(value, bool):
+        elif isinstance(value, bool) or not _is_of(value, kinds):
             problems.append(f"{place}.{key} = {show(value)}: must be {WORDS[kinds[-1]]}")
         elif key == "candidates" and not all(isinstance(one, str) for one in value):
             problems.append(f"{place}.{key} = {show(value)}: must be {WORDS[list]}")
@@ -121,6 +122,10 @@ def _check_keys(table: Mapping[str, Any], place: str, problems: list[str]) -> No
                 f"{place}.name = {show(value)}: names a folder; use letters, digits, dots and "
                 "dashes, at most 100"
             )
+
+
+def _is_of(value: Any, kinds: tuple[type, ...]) -> bool:
+    return isinstance(value, kinds)
 
 
 def _check_names(entries: list[Entry], source: str) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -90,7 +90,7 @@ class ParquetFolder:
         return sum(PARQUET.estimate_bytes(file) for file in list_parts(path))
 
 
-def _number_apart(files: Iterator[Iterator[Any]]) -> Iterator[Any]:
+def _number_apart(files: Iterable[Iterable[Any]]) -> Iterator[Any]:
     """Numbers of episodes, those of each file above those of the files before."""
     import pyarrow as pa
 
