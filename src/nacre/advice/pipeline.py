@@ -5,10 +5,8 @@ from __future__ import annotations
 import dataclasses
 import os
 import time
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from jaxtyping import ArrayLike
 
@@ -24,15 +22,13 @@ from nacre.advice.inputs import (
     read_inputs,
 )
 from nacre.advice.kept_tasks import KeptTasks
-from nacre.advice.meter import Meter
 from nacre.advice.plan import plan_tasks
 from nacre.advice.propensities import settle_propensities
 from nacre.advice.result import Advice
+from nacre.advice.running import run_tasks
 from nacre.advice.setting import Setting
-from nacre.logs import Log
-from nacre.parallel.engine import EngineSource, open_engine
-from nacre.parallel.graph import Task, find_needed, run_graph
-from nacre.training.progress import NoProgress, Progress, ProgressEvent
+from nacre.parallel.engine import EngineSource
+from nacre.training.progress import NoProgress, Progress
 
 
 def advise(
@@ -71,8 +67,7 @@ def advise(
         resume: A folder in which finished tasks are kept. The same advice that is asked for again,
             after an interruption, goes on from there and ends with the same bits. Old policies that
             are Python functions cannot be compared with those of another time: nothing is kept.
-        engine: Where the tasks run: threads, local, dask or ray, or an `Engine` with an address or
-            a number of workers. The answer is the same.
+        engine: Where tasks run: threads, local, dask or ray, or an `Engine`; the answer is the same.
     """
     began = time.perf_counter()
     # A file is read before the log: that may take long.
@@ -98,44 +93,5 @@ def advise(
     graph = plan_tasks(setting, given.candidates)
     folder = None if resume is None else Path(resume)
     kept = KeptTasks.open(folder, setting, given.candidates, began)
-    results = _run(graph, kept, progress or NoProgress(), setting, engine)
+    results = run_tasks(graph, kept, progress or NoProgress(), setting, engine)
     return build_advice(setting, results, began=began - kept.seconds_before)
-
-
-def _run(
-    graph: Sequence[Task],
-    kept: KeptTasks,
-    progress: Progress,
-    setting: Setting,
-    engine: EngineSource,
-) -> dict[str, Any]:
-    """The results of all tasks; those that are kept do not run again."""
-    meter = Meter(progress, {task.name: task.work for task in graph})
-    known = kept.read(task.name for task in graph)
-    left = {task.name for task in find_needed(graph, known)}
-    for name in {task.name for task in graph} - left:
-        meter.finish(name)
-
-    with open_engine(engine, meter.stop) as workers:
-        listen = meter.listen if workers.here else _ignore
-        if not workers.here:
-            workers.share(setting.log, _find_opener(setting.log))
-            workers.share(setting)
-
-        def finish(name: str, result: Any) -> None:
-            kept.add(name, result)
-            if not workers.here:
-                meter.listen(name)(ProgressEvent(name, 0, 1, 0))
-            meter.finish(name)
-
-        return run_graph(graph, workers, listen, finish, known)
-
-
-def _ignore(name: str) -> Progress:
-    """Tasks in other processes tell nothing before they are done."""
-    return NoProgress()
-
-
-def _find_opener(log: Log) -> Callable[[], Log] | None:
-    """What opens the same log in another process; None for a log that has no file."""
-    return None if log.reference is None else partial(log.reference.open, log.fingerprint())

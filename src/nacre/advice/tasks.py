@@ -15,7 +15,7 @@ from nacre.diagnostics.overlap import Overlap, OverlapMeter
 from nacre.estimators.base import Estimate, Estimator, Problem
 from nacre.learners.base import Candidate, Learner, LearningProblem
 from nacre.logs import Log
-from nacre.logs.episodes import divide_episodes
+from nacre.logs.division import divide_episodes
 from nacre.training.progress import Progress, ProgressEvent
 
 

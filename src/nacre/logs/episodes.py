@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from nacre.errors import InputError
 from nacre.logs.checks.assembly import Content, assemble
 from nacre.logs.checks.problems import Problems
+from nacre.logs.division import divide_episodes
 from nacre.logs.reference import LogReference
 from nacre.logs.schema.draft import Draft, apply_offsets, as_arrays
 from nacre.logs.schema.spaces import JSON, given_spaces, space_to_json
@@ -329,21 +330,6 @@ class Log(Content):
         notes = self.provenance.get("notes", [])
         earlier = notes if isinstance(notes, list) else [notes]
         return replace(self, provenance={**self.provenance, "notes": [*earlier, note]})
-
-
-def divide_episodes(
-    n_episodes: int, fraction: float, *, seed: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The numbers of the episodes in each part of a split at random, in their order."""
-    if n_episodes < 2:
-        raise InputError(
-            f"log: cannot split {n_episodes} episode by whole episodes; collect at least 2 episodes"
-        )
-    if not 0 < fraction < 1:
-        raise InputError(f"log: cannot split off {fraction}; give a fraction between 0 and 1")
-    first = min(max(round(fraction * n_episodes), 1), n_episodes - 1)
-    order = np.random.default_rng(seed).permutation(n_episodes)
-    return np.sort(order[:first]), np.sort(order[first:])
 
 
 def _check_discount(discount: float) -> None:
