@@ -67,7 +67,7 @@ def advise(
         resume: A folder in which finished tasks are kept. The same advice that is asked for again,
             after an interruption, goes on from there and ends with the same bits. Old policies that
             are Python functions cannot be compared with those of another time: nothing is kept.
-        engine: Where tasks run: threads, local, dask or ray, or an `Engine`; the answer is the same.
+        engine: Where tasks run: threads, local, dask or ray. The answer is the same.
     """
     began = time.perf_counter()
     # A file is read before the log: that may take long.
@@ -75,11 +75,7 @@ def advise(
     given = read_inputs(log, old_policy, cost, start, candidates, uncertainty, seed)
     if not isinstance(config, AdviceConfig):
         config = dataclasses.replace(suggest_config(given.log), **changes)
-    config = dataclasses.replace(
-        config,
-        discount=config.discount if discount is None else discount,
-        confidence=config.confidence if confidence is None else confidence,
-    )
+    config = _set_levels(config, discount, confidence)
     setting = Setting(
         given.log,
         given.old_policy,
@@ -95,3 +91,14 @@ def advise(
     kept = KeptTasks.open(folder, setting, given.candidates, began)
     results = run_tasks(graph, kept, progress or NoProgress(), setting, engine)
     return build_advice(setting, results, began=began - kept.seconds_before)
+
+
+def _set_levels(
+    config: AdviceConfig, discount: float | None, confidence: float | None
+) -> AdviceConfig:
+    """The configuration with those of the two that are given."""
+    return dataclasses.replace(
+        config,
+        discount=config.discount if discount is None else discount,
+        confidence=config.confidence if confidence is None else confidence,
+    )

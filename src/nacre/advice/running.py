@@ -1,4 +1,4 @@
-"""The tasks of one advice on an engine: what is kept does not run again, the log goes by address."""
+"""The tasks of one advice on an engine: those that are kept do not run again."""
 
 from __future__ import annotations
 
