@@ -125,11 +125,13 @@ def _read_line(folder: Path, identity: str) -> Line | None:
 def _arrange(entries: Sequence[Entry], lines: Mapping[str, Line]) -> list[Line]:
     """In the order of the table, with false-discovery rates over all of it.
 
-    What failed or is not done yet counts as no switch: it makes the others' rates no better.
+    What failed, is forbidden by its log or is not done yet counts as no switch.
     """
     blank = {"verdict": "waiting", "folder": "", "error": ""}
     arranged = [lines.get(one.name, {"name": one.name, **blank}) for one in entries]
-    probabilities = [float(line.get("probability") or 0.0) for line in arranged]
+    probabilities = [
+        0.0 if line.get("forbidden") else float(line.get("probability") or 0.0) for line in arranged
+    ]
     simple = find_q_values(probabilities)
     dependent = find_q_values(probabilities, any_dependence=True)
     return [
