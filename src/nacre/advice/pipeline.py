@@ -65,9 +65,8 @@ def advise(
             it is a clone of the log; known if it is cloned here.
         seed: Everything random follows from it.
         progress: Hears of the progress of every task.
-        resume: A folder in which finished tasks are kept. The same advice that is asked for again,
-            after an interruption, goes on from there and ends with the same bits. Old policies that
-            are Python functions cannot be compared with those of another time: nothing is kept.
+        resume: A folder in which finished tasks are kept: the same advice, asked for again, goes on
+            from there. Where the old policy is a Python function, nothing is kept.
     """
     began = time.perf_counter()
     # A file is read before the log: that may take long.
@@ -90,10 +89,9 @@ def advise(
         given.uncertainty,
         seed,
     )
-    graph = plan_tasks(setting, given.candidates)
-    folder = None if resume is None else Path(resume)
+    folder = Path(resume) if resume else None
     kept = KeptTasks.open(folder, setting, given.candidates, began)
-    results = _run(graph, kept, progress or NoProgress())
+    results = _run(plan_tasks(setting, given.candidates), kept, progress or NoProgress())
     return build_advice(setting, results, began=began - kept.seconds_before)
 
 
