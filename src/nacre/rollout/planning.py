@@ -97,6 +97,7 @@ def make_plan(
     for text in options.guardrails:
         parse_guardrail(text)
     numbers = _check_returns(returns, options)
+    _check_horizon(record)
     curve = CostCurve.of(record.chosen_entry, record.cost_model)
     seen = find_seen_share(record, numbers) if seen_share is None else seen_share
     promised = _scale(record.net_gain, record.cost.total, seen)
@@ -253,6 +254,16 @@ def _scale(net_gain: Interval, cost: float, seen: float) -> Interval:
     """The gain before the cost, as an episode shows it."""
     ends = (net_gain.mean, net_gain.low, net_gain.high)
     return Interval.of(*(None if end is None else seen * (end + cost) for end in ends))
+
+
+def _check_horizon(record: DecisionRecord) -> None:
+    """Gains of a plan are those of one episode."""
+    episodes = record.value.get("episodes", 1.0)
+    if episodes != 1.0:
+        raise InputError(
+            f"this advice counts {episodes:,.0f} episodes, by [value] in its cost.toml; a plan is "
+            "made for one: leave episodes_per_day and horizon_days out and ask for the advice again"
+        )
 
 
 def _check_returns(returns: Floats, options: PlanOptions) -> Floats:
