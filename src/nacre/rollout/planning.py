@@ -96,8 +96,7 @@ def make_plan(
     options = options or PlanOptions()
     for text in options.guardrails:
         parse_guardrail(text)
-    numbers = _check_returns(returns, options)
-    _check_horizon(record)
+    numbers = _check_returns(returns, options, record)
     curve = CostCurve.of(record.chosen_entry, record.cost_model)
     seen = find_seen_share(record, numbers) if seen_share is None else seen_share
     promised = _scale(record.net_gain, record.cost.total, seen)
@@ -266,7 +265,8 @@ def _check_horizon(record: DecisionRecord) -> None:
         )
 
 
-def _check_returns(returns: Floats, options: PlanOptions) -> Floats:
+def _check_returns(returns: Floats, options: PlanOptions, record: DecisionRecord) -> Floats:
+    _check_horizon(record)
     numbers = np.asarray(returns, np.float64)
     if numbers.ndim != 1 or len(numbers) < LEAST_EPISODES or not np.all(np.isfinite(numbers)):
         raise InputError(

@@ -141,6 +141,7 @@ def advise(
     from nacre.advice.kept_tasks import FOLDER
     from nacre.advice.pipeline import advise as find_advice
     from nacre.advice.starts import read_start
+    from nacre.cli.folders import check_folder
     from nacre.cli.waiting import read_log_aloud, read_policy_aloud
     from nacre.costs import describe_cost, read_cost
     from nacre.learners.base import Candidate
@@ -148,7 +149,7 @@ def advise(
     from nacre.tracking import combine_reporters, open_tracking
     from nacre.training.progress_display import open_reporter
 
-    _check_folder(out, force=force)
+    check_folder(out, force=force)
     price = read_cost(cost_file)
     seconds = None if budget is None else read_budget(budget)
     options: dict[str, Any] = {
@@ -221,9 +222,10 @@ def demo(
     from nacre import examples
     from nacre.cli import console
     from nacre.cli.demo import introduce, run_demo, suggest
+    from nacre.cli.folders import check_folder
     from nacre.training.progress_display import open_reporter
 
-    _check_folder(out, force=force)
+    check_folder(out, force=force)
     example = examples.load_traffic()
     if not (quiet or as_json):
         console.print_text(introduce(example))
@@ -290,22 +292,6 @@ def _take_since(log: Any, first: int) -> Any:
             f"--since {first}: the log has {log.n_episodes} episodes; give a smaller number"
         )
     return log if first == 0 else log.select(range(first, log.n_episodes))
-
-
-def _check_folder(out: Path | None, *, force: bool) -> None:
-    """Before anything is read or learned: advice can be written there, and replaces none."""
-    from nacre.advice.record import FILE_NAME
-    from nacre.files.commit import check_writable
-
-    if out is None:
-        return
-    if out.is_file():
-        raise InputError(f"{out}: is a file; give a folder")
-    if (out / FILE_NAME).exists() and not force:
-        raise InputError(
-            f"{out}: holds an earlier advice; give another folder, or --force to replace it"
-        )
-    check_writable(out)
 
 
 @contextlib.contextmanager
