@@ -59,6 +59,6 @@ def test_where_it_is_not_known_there_is_a_reason(
     if changes.pop("few", False):
         log = log.select(range(60))
     else:
-        ends = {name: np.full(len(log), value) for name, value in changes.items()}
+        ends: dict[str, Any] = {name: np.full(len(log), on) for name, on in changes.items()}
         log = dataclasses.replace(log, **ends)
     assert reason in describe_risk(log, OLD, SURE, 0.9, 0.95)["reason"]

@@ -253,6 +253,7 @@ def test_the_confidence_is_the_rules_own_at_random_prices(change: str) -> None:
         tried = prices.decide_at(*weights)
         exact = decide_by_rule(record, *weights).probability
         assert tried.confidence == pytest.approx(min(max(exact, 0.5), 0.999), abs=2e-3)
+        assert tried.confidence is not None
         assert (tried.confidence > record.confidence_level) == (tried.low > 0)
 
 

@@ -69,7 +69,7 @@ def _name(value: Any, labels: Sequence[str], columns: Sequence[str], what: str) 
     if isinstance(value, list | tuple) or getattr(value, "ndim", 0) > 0:
         return _name_vector(list(np.ravel(value)), columns)
     if isinstance(value, int | np.integer) and not isinstance(value, bool):
-        return labels[value] if 0 <= value < len(labels) else f"{what} {value}"
+        return labels[int(value)] if 0 <= value < len(labels) else f"{what} {value}"
     return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 

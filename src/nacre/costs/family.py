@@ -214,7 +214,7 @@ class SwitchingCost:
                 self,
                 learning_weight=self.learning_weight / episodes,
                 transaction_weight=self.transaction_weight / episodes,
-                weight_errors=tuple(error / episodes for error in self.weight_errors),
+                weight_errors=(self.weight_errors[0] / episodes, self.weight_errors[1] / episodes),
                 terms=ValueTerms(self.terms.unit),
             )
         link = _is_positive if self.link == "positive" else self.link
