@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 import pytest
@@ -64,6 +65,6 @@ def test_thresholds_take_the_names_of_the_columns() -> None:
     statewise = Transport(groups.sign(0))
     # D4RL's arrays have a name, their coordinates only numbers.
     assert name_groups(statewise, log.action_space, log) == ("action[0] ≤ 0", "action[0] > 0")
-    columns = {"columns": {"action": ["push"]}}
+    columns: dict[str, Any] = {"columns": {"action": ["push"]}}
     named = dataclasses.replace(log, provenance=columns)
     assert name_groups(statewise, log.action_space, named) == ("push ≤ 0", "push > 0")

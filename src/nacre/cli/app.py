@@ -109,8 +109,9 @@ def _run(arguments: Sequence[str] | None) -> int:
         if hasattr(error, "format_message"):
             problem = _word_usage(error)
             _complain(problem)
-            _complain_in_json(arguments, [problem], int(error.exit_code))
-            return int(error.exit_code)
+            code = int(getattr(error, "exit_code", 2))
+            _complain_in_json(arguments, [problem], code)
+            return code
         if os.environ.get("NACRE_DEBUG") == "1":
             raise
         text = f"{type(error).__name__}: {error}".splitlines()[0]
