@@ -31,7 +31,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"confidence": 0.5}, "confidence = 0.5: must lie between 0.5 and 1"),
     ({"confidence": math.nan}, "confidence = nan: must lie between 0.5 and 1"),
     ({"learning_share": 1.0}, "learning_share = 1.0: must lie between 0 and 1"),
-    ({"discount": 1.0}, "discount = 1.0: must lie in [0, 1)"),
+    ({"discount": 1.1}, "discount = 1.1: must lie in [0, 1]"),
     ({"look": 0}, "look = 0 of 1: the first look at a log is 1"),
     ({"looks": 0}, "look = 1 of 0: the first look at a log is 1"),
     ({"estimators": ()}, "estimators: at least one is needed"),

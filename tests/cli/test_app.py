@@ -72,6 +72,19 @@ def invoke(capfd: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
     return run
 
 
+def test_errors_are_json_where_json_was_asked_for(invoke: Callable[..., Outcome]) -> None:
+    wrong = invoke("cost", "--json", "--log", "none.csv")
+    assert wrong.code == 2
+    assert json.loads(wrong.out)["error"] == {
+        "problems": [wrong.err.rstrip("\n")],
+        "exit_code": 2,
+    }
+    missing = invoke("report", "nowhere", "--json")
+    assert missing.code == 2
+    assert "nowhere" in json.loads(missing.out)["error"]["problems"][0]
+    assert invoke("report", "nowhere").out == ""
+
+
 def run_process(*arguments: str | Path, **variables: str) -> Outcome:
     """Runs a command in a process of its own."""
     done = subprocess.run(  # noqa: S603 - our own command

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import gymnasium
+import numpy as np
 
 from nacre.diagnostics.log_checks import LogCheckConfig
 from nacre.errors import InputError
@@ -24,6 +25,8 @@ from nacre.learners.tabular_planner import TabularPlanner
 from nacre.logs import Log
 
 KL_WEIGHTS = (0.03, 0.3)
+ANY_DISCOUNT = 0.99
+"""Stands for γ = 1 where no discount changes a value."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,7 @@ class AdviceConfig:
         rule: From estimates to a decision.
         confidence: Probability with which the decision has to be right.
         learning_share: Share of the episodes that candidates are learned from; the others test.
-        discount: γ.
+        discount: γ; 1 only where every episode ends after one step, see `settle_discount`.
         look: Which look at a growing log this is; later looks have to prove more.
         looks: 1 if no other look was or will be taken.
         checks: How the log is checked before anything else.
@@ -59,8 +62,8 @@ class AdviceConfig:
             problems.append(f"confidence = {self.confidence}: must lie between 0.5 and 1")
         if not 0.0 < self.learning_share < 1.0:
             problems.append(f"learning_share = {self.learning_share}: must lie between 0 and 1")
-        if not 0.0 <= self.discount < 1.0:
-            problems.append(f"discount = {self.discount}: must lie in [0, 1)")
+        if not 0.0 <= self.discount <= 1.0:
+            problems.append(f"discount = {self.discount}: must lie in [0, 1]")
         if self.look < 1 or self.looks < 1:
             problems.append(f"look = {self.look} of {self.looks}: the first look at a log is 1")
         for kind in ("learners", "estimators"):
@@ -144,3 +147,23 @@ def add_cost_factors(config: AdviceConfig, factors: Sequence[float]) -> AdviceCo
         if isinstance(learner, NetActorCritic)
     )
     return dataclasses.replace(config, learners=(*config.learners, *further))
+
+
+def settle_discount(config: AdviceConfig, log: Log) -> AdviceConfig:
+    """Without a discount, values exist where episodes end; they are found where one step ends them.
+
+    What follows a step that ends an episode is nothing, whatever its discount: γ = 1 and every
+    other γ give the same values.
+
+    Raises:
+        InputError: If γ is 1 and an episode has more steps, or was cut off.
+    """
+    if config.discount < 1.0:
+        return config
+    ends = bool(np.all(log.terminated[log.offsets[1:] - 1]))
+    if not (ends and int(log.episode_lengths.max()) == 1):
+        raise InputError(
+            "discount = 1: is for logs whose episodes all end after one step; give one below 1, "
+            "such as 0.999"
+        )
+    return dataclasses.replace(config, discount=ANY_DISCOUNT)

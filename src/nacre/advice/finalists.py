@@ -94,7 +94,7 @@ def open_ranking(setting: Setting, split: Split) -> Score | None:
         )
         if estimate.informative and estimator.extrapolates:
             estimate = charge_overlap(estimate, estimator, meter.measure(policy))
-        cost = setting.cost.evaluate(split.old_policy, policy, log, seed=setting.seed)
+        cost = setting.cost.per_episode().evaluate(split.old_policy, policy, log, seed=setting.seed)
         low, _ = find_hull([estimate], LEVEL)
         return -math.inf if math.isnan(low) else low - cost.total
 

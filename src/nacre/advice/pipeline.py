@@ -5,17 +5,18 @@ from __future__ import annotations
 import dataclasses
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from jaxtyping import ArrayLike
 
 from nacre.advice.assembly import build_advice
-from nacre.advice.config import AdviceConfig, suggest_config
+from nacre.advice.config import AdviceConfig, settle_discount, suggest_config
 from nacre.advice.config_file import read_changes
 from nacre.advice.inputs import (
     CandidateSource,
+    ColumnsSource,
     ConfigSource,
     CostSource,
     LogSource,
@@ -27,10 +28,9 @@ from nacre.advice.meter import Meter
 from nacre.advice.plan import plan_tasks
 from nacre.advice.propensities import settle_propensities
 from nacre.advice.result import Advice
-from nacre.advice.setting import Setting
 from nacre.parallel.graph import Task, find_needed, run_graph
 from nacre.parallel.local import open_threads
-from nacre.training.progress import NoProgress, Progress
+from nacre.training.progress_display import Shown, open_progress
 
 
 def advise(
@@ -45,7 +45,8 @@ def advise(
     config: ConfigSource | None = None,
     uncertainty: float | None = None,
     seed: int = 0,
-    progress: Progress | None = None,
+    columns: ColumnsSource | None = None,
+    progress: Shown = None,
     resume: str | os.PathLike[str] | None = None,
 ) -> Advice:
     """Should we replace the old policy, by what, and how sure is that?
@@ -64,14 +65,18 @@ def advise(
         uncertainty: Share of the old policy's probability that may lie on the wrong actions, where
             it is a clone of the log; known if it is cloned here.
         seed: Everything random follows from it.
-        progress: Hears of the progress of every task.
+        columns: Which column of the log's file holds what, or the file that says so.
+        progress: Hears of the progress of every task. Terminals and notebooks show it if nothing
+            is given; False is silent.
         resume: A folder in which finished tasks are kept: the same advice, asked for again, goes on
             from there. Where the old policy is a Python function, nothing is kept.
     """
     began = time.perf_counter()
     # A file is read before the log: that may take long.
     changes = {} if config is None or isinstance(config, AdviceConfig) else read_changes(config)
-    given = read_inputs(log, old_policy, cost, start, candidates, uncertainty, seed)
+    given = read_inputs(
+        log, old_policy, cost, start, candidates, uncertainty, seed, columns=columns
+    )
     if not isinstance(config, AdviceConfig):
         config = dataclasses.replace(suggest_config(given.log), **changes)
     config = dataclasses.replace(
@@ -79,25 +84,18 @@ def advise(
         discount=config.discount if discount is None else discount,
         confidence=config.confidence if confidence is None else confidence,
     )
-    setting = Setting(
-        given.log,
-        given.old_policy,
-        given.cost,
-        given.start,
-        given.given_start,
-        settle_propensities(config, given.log, given.uncertainty),
-        given.uncertainty,
-        seed,
-    )
+    config = settle_propensities(settle_discount(config, given.log), given.log, given.uncertainty)
+    setting = given.as_setting(config, seed)
     folder = Path(resume) if resume else None
     kept = KeptTasks.open(folder, setting, given.candidates, began)
-    results = _run(plan_tasks(setting, given.candidates), kept, progress or NoProgress())
+    graph = plan_tasks(setting, given.candidates)
+    with open_progress(progress) as heard:
+        results = _run(graph, kept, Meter(heard, {task.name: task.work for task in graph}))
     return build_advice(setting, results, began=began - kept.seconds_before)
 
 
-def _run(graph: Sequence[Task], kept: KeptTasks, progress: Progress) -> dict[str, Any]:
+def _run(graph: Sequence[Task], kept: KeptTasks, meter: Meter) -> Mapping[str, Any]:
     """The results of all tasks; those that are kept do not run again."""
-    meter = Meter(progress, {task.name: task.work for task in graph})
     known = kept.read(task.name for task in graph)
     left = {task.name for task in find_needed(graph, known)}
     for name in {task.name for task in graph} - left:

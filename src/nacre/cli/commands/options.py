@@ -51,6 +51,12 @@ CostFile = Annotated[Path, typer.Option("--cost", help="What switching costs, co
 AdviceFolder = Annotated[
     Path | None, typer.Option("--out", help="Folder for the page, the record and the policy.")
 ]
+Force = Annotated[
+    bool,
+    typer.Option(
+        "--force/--no-force", show_default=False, help="Replace an advice that lies in --out."
+    ),
+]
 Processes = Annotated[int, typer.Option("--processes", min=1, help="Processes to use.")]
 Discount = Annotated[float, typer.Option("--discount", help="γ.")]
 Start = Annotated[
@@ -61,6 +67,11 @@ Start = Annotated[
         ".npy or .csv file; the log's own if not given.",
     ),
 ]
+
+
+def read_confidence(value: float) -> float:
+    """A probability; what is above one is taken for a percentage."""
+    return value / 100.0 if 1.0 < value < 100.0 else value
 
 
 def list_commands(context: typer.Context) -> dict[str, dict[str, settings.Option]]:
