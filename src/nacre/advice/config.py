@@ -15,8 +15,7 @@ from nacre.diagnostics.log_checks import LogCheckConfig
 from nacre.errors import InputError
 from nacre.estimators import ESTIMATORS, Estimator
 from nacre.inference.rule import BoundsRule, Rule
-from nacre.learners import LEARNERS
-from nacre.learners.base import Learner
+from nacre.learners import LEARNERS, Learner
 from nacre.learners.net_actor_critic.learner import NetActorCritic
 from nacre.learners.one_step import OneStepLearner
 from nacre.learners.policy_iteration import PolicyIteration
