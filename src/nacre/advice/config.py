@@ -17,8 +17,6 @@ from nacre.estimators import ESTIMATORS, Estimator
 from nacre.inference.rule import BoundsRule, Rule
 from nacre.learners import LEARNERS, Learner
 from nacre.learners.net_actor_critic.learner import NetActorCritic
-from nacre.learners.one_step import OneStepLearner
-from nacre.learners.policy_iteration import PolicyIteration
 from nacre.learners.scale_noise import ScaleNoise
 from nacre.learners.tabular_planner import TabularPlanner
 from nacre.logs import Log
@@ -115,7 +113,8 @@ def default_learners() -> tuple[Learner, ...]:
     Each says itself whether it applies to a log.
     """
     path = (NetActorCritic(weight) for weight in KL_WEIGHTS)
-    return (*path, PolicyIteration(), OneStepLearner(), ScaleNoise(), *_find_foreign())
+    further = (LEARNERS.find(name)() for name in ("policy_iteration", "one_step"))
+    return (*path, *further, ScaleNoise(), *_find_foreign())
 
 
 def _find_foreign() -> tuple[Learner, ...]:
