@@ -60,6 +60,7 @@ def run_isolated(function: str, size: int, *, modules: Sequence[str] = (), **arg
         "function": function,
         "modules": (function.partition(":")[0], *modules),
         "arguments": arguments,
+        "folder": os.getcwd(),
         "memory": MEMORY + MEMORY_RATIO * size,
         "seconds": SECONDS + size / BYTES_PER_SECOND,
     }

@@ -70,7 +70,7 @@ def test_there_are_examples_of_every_command() -> None:
         for command in cli.app.registered_commands
         if command.callback and not command.name
     }
-    assert len(names) == 17
+    assert len(names) == 21
     assert {name for name in names if not any(one.startswith(name) for one in shown)} == set()
     assert any(one.startswith("config show") for one in shown)
 
