@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from nacre.advice.config import (
-    KL_WEIGHTS,
+    KL_WEIGHT,
     AdviceConfig,
     add_cost_factors,
     default_estimators,
@@ -66,7 +66,7 @@ def test_the_default_is_made_of_the_parts_of_the_protocols() -> None:
     assert isinstance(config.rule, Rule)
     assert config.rule == BoundsRule()
     assert [one.name for one in config.learners] == [
-        *(f"nac-{weight:g}" for weight in KL_WEIGHTS),
+        f"nac-{KL_WEIGHT:g}",
         "policy_iteration",
         "one_step",
         "noise-0.3",
@@ -101,7 +101,7 @@ def test_other_costs_of_learning_add_learners() -> None:
     more = add_cost_factors(config, (1.0, 5.0))
     assert more.learners[: len(config.learners)] == config.learners
     added = more.learners[len(config.learners) :]
-    assert [one.name for one in added] == ["nac-0.03-cost5", "nac-0.3-cost5"]
+    assert [one.name for one in added] == ["nac-0.03-cost5"]
     assert all(isinstance(one, NetActorCritic) and one.cost_factor == 5.0 for one in added)
     assert add_cost_factors(config, ()) == config
     with pytest.raises(InputError, match="is there twice"):

@@ -21,7 +21,7 @@ from nacre.learners.scale_noise import ScaleNoise
 from nacre.learners.tabular_planner import TabularPlanner
 from nacre.logs import Log
 
-KL_WEIGHTS = (0.03, 0.3)
+KL_WEIGHT = 0.03
 ANY_DISCOUNT = 0.99
 """Stands for γ = 1 where no discount changes a value."""
 
@@ -112,9 +112,8 @@ def default_learners() -> tuple[Learner, ...]:
 
     Each says itself whether it applies to a log.
     """
-    path = (NetActorCritic(weight) for weight in KL_WEIGHTS)
     further = (LEARNERS.find(name)() for name in ("policy_iteration", "one_step"))
-    return (*path, *further, ScaleNoise(), *_find_foreign())
+    return (NetActorCritic(KL_WEIGHT), *further, ScaleNoise(), *_find_foreign())
 
 
 def _find_foreign() -> tuple[Learner, ...]:
