@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from nacre.report.prices import Line
 from nacre.report.sections.base import Context
-from nacre.report.svg import WIDTH, Axis, element, fit_axis, fit_text, line, picture, text
+from nacre.report.svg import WIDTH, Axis, element, fit_axis, fit_text, line, picture, text, upright
 from nacre.report.text import clean
 
 HEIGHT = 210.0
@@ -89,11 +89,4 @@ def _draw_axes(across: Axis, up: Axis) -> list[Markup]:
         parts.append(line(LEFT, y, RIGHT, y, "zero" if abs(tick) < 1e-12 else "grid"))
         parts.append(text(LEFT - 5, y + 4, up.label(tick), anchor="end", class_="tick"))
     parts.append(text((LEFT + RIGHT) / 2, HEIGHT - 8, "cost", anchor="middle"))
-    turned = element(
-        "text",
-        "gain",
-        transform=f"translate(11 {(TOP + BOTTOM) / 2:g}) rotate(-90)",
-        text_anchor="middle",
-        class_="label",
-    )
-    return [*parts, turned]
+    return [*parts, upright(11, (TOP + BOTTOM) / 2, "gain")]
