@@ -6,10 +6,11 @@ STAMP := .venv/.installed
 .PHONY: demo test validate lint bench docs format audit clean
 
 demo: $(STAMP)
-	$(BIN)/nacre demo --out advice
+	$(BIN)/nacre demo --out advice --force
 
 test: $(STAMP)
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow" --cov --cov-report=term:skip-covered
+	@$(BIN)/python -m tests.support.browser
 	for part in costs estimators training logs; do \
 	  $(BIN)/python -m coverage report --include="src/nacre/$$part/*" --fail-under=95 \
 	    --skip-covered || exit 1; \

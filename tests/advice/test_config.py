@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from nacre.advice.config import (
-    KL_WEIGHTS,
+    KL_WEIGHT,
     AdviceConfig,
     add_cost_factors,
     default_estimators,
@@ -31,7 +31,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"confidence": 0.5}, "confidence = 0.5: must lie between 0.5 and 1"),
     ({"confidence": math.nan}, "confidence = nan: must lie between 0.5 and 1"),
     ({"learning_share": 1.0}, "learning_share = 1.0: must lie between 0 and 1"),
-    ({"discount": 1.0}, "discount = 1.0: must lie in [0, 1)"),
+    ({"discount": 1.1}, "discount = 1.1: must lie in [0, 1]"),
     ({"look": 0}, "look = 0 of 1: the first look at a log is 1"),
     ({"looks": 0}, "look = 1 of 0: the first look at a log is 1"),
     ({"estimators": ()}, "estimators: at least one is needed"),
@@ -66,7 +66,7 @@ def test_the_default_is_made_of_the_parts_of_the_protocols() -> None:
     assert isinstance(config.rule, Rule)
     assert config.rule == BoundsRule()
     assert [one.name for one in config.learners] == [
-        *(f"nac-{weight:g}" for weight in KL_WEIGHTS),
+        f"nac-{KL_WEIGHT:g}",
         "policy_iteration",
         "one_step",
         "noise-0.3",
@@ -101,7 +101,7 @@ def test_other_costs_of_learning_add_learners() -> None:
     more = add_cost_factors(config, (1.0, 5.0))
     assert more.learners[: len(config.learners)] == config.learners
     added = more.learners[len(config.learners) :]
-    assert [one.name for one in added] == ["nac-0.03-cost5", "nac-0.3-cost5"]
+    assert [one.name for one in added] == ["nac-0.03-cost5"]
     assert all(isinstance(one, NetActorCritic) and one.cost_factor == 5.0 for one in added)
     assert add_cost_factors(config, ()) == config
     with pytest.raises(InputError, match="is there twice"):

@@ -6,16 +6,13 @@ import dataclasses
 import math
 from typing import Any
 
-import numpy as np
 import pytest
 
 from nacre.advice import finalists, tasks
-from nacre.advice.finalists import MOST_FINALISTS, choose_finalists, choose_step, make_steps
+from nacre.advice.finalists import MOST_FINALISTS, choose_finalists, choose_step
 from nacre.advice.setting import Split
 from nacre.learners.base import Candidate
-from nacre.policies.blackbox import BlackBox
 from nacre.training.progress import NoProgress, ProgressEvent
-from tests.support.policies import say_logits
 from tests.support.rooms import BEST, GIVEN_ALONE, OLD, make_candidate, make_policy, make_setting
 
 
@@ -75,20 +72,6 @@ def test_a_step_is_taken_where_it_has_more_to_prove(
     best = make_candidate("best", BEST)
     chosen, score = choose_step(best, make_policy(OLD), lambda one: scores[one.name])
     assert (chosen.name, score) == (expected, scores[expected])
-
-
-def test_steps_lie_between_the_old_policy_and_the_candidate() -> None:
-    half, fifth = make_steps(make_candidate("best", BEST), make_policy(OLD))
-    assert (half.name, fifth.name) == ("best-step0.5", "best-step0.2")
-    table = np.asarray(fifth.policy.table)  # type: ignore[attr-defined]
-    np.testing.assert_allclose(table, 0.8 * OLD + 0.2 * BEST, atol=1e-6)
-    assert half.origin.endswith("in 50 % of all steps, else the old policy")
-
-
-def test_no_steps_where_a_policy_cannot_be_asked_anywhere() -> None:
-    policy = make_policy(OLD)
-    box = BlackBox(say_logits, policy.signature, "logits", "a function")
-    assert make_steps(Candidate("box", box, "given"), policy) == []
 
 
 def test_where_nobody_can_tell_them_apart_the_first_are_taken(

@@ -119,7 +119,7 @@ def test_more_threads_than_there_are_is_wrong_usage(capsys: pytest.CaptureFixtur
     too_many = available_threads() + 1
     assert run_command("--threads", str(too_many), "--json") == 2
     out, err = capsys.readouterr()
-    assert out == ""
+    assert json.loads(out)["error"]["exit_code"] == 2
     assert err == f"--threads {too_many}: only {too_many - 1} processors are available\n"
 
 

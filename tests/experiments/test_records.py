@@ -98,7 +98,7 @@ def test_what_cannot_be_written_leaves_what_was_there(
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", fail)
-        with pytest.raises(InputError, match=r"paper.jsonl: cannot be written .No space left"):
+        with pytest.raises(InputError, match=r"poles: cannot be written .No space left"):
             add_record(place(tmp_path, 5), EXAMPLE)
     with pytest.raises(ValueError, match="JSON"):
         add_record(place(tmp_path, 5), EXAMPLE | {"value": float("nan")})

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from nacre.advice.config import AdviceConfig
-from nacre.cli.progress import PlainLines
 from nacre.errors import InputError
 from nacre.experiments import run, shared
 from nacre.experiments.advised import compare
@@ -21,6 +20,7 @@ from nacre.experiments.run import list_places, parse_seeds, plan_groups, run_pla
 from nacre.experiments.summary import Summary
 from nacre.experiments.tables import TABLES, find_rows
 from nacre.training.progress import ProgressEvent
+from nacre.training.progress_display import PlainLines
 from tests.support.experiments import CHEAP, COSTLY, LEARNER, make_advice_config, make_plan
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import copy
 import math
-import os
-import shutil
+import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,14 +20,15 @@ from nacre.report.page import write_report
 from nacre.report.price_map import find_reach
 from nacre.report.prices import Prices, build_prices
 from nacre.report.rollout_pages import write_plan_page, write_watch_page
+from nacre.report.sections.prices import REASONS
 from nacre.report.text import format_number
 from nacre.rollout.planning import make_plan
 from nacre.rollout.watching import look_at
 from tests.report.conftest import DOCUMENT, FIRST_EXAMPLE
+from tests.support.browser import MISSING, find_chromium, is_needed
 from tests.support.hostile import STRINGS, poison
 from tests.support.rollout import make_record, play_design
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 FLAGS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -40,20 +41,16 @@ FLAGS = (
 WIDTHS = (375, 1440)
 
 
-def _find_chromium() -> str | None:
-    given = os.environ.get("CHROMIUM")
-    return given or next((path for name in NAMES if (path := shutil.which(name))), None)
-
-
 try:
     from playwright.sync_api import Browser, Page, sync_playwright
 except ImportError:
+    if is_needed():
+        raise
     pytest.skip("no playwright: pip install playwright", allow_module_level=True)
-if _find_chromium() is None:
-    pytest.skip(
-        "no Chromium: install Debian's package chromium, or name one in CHROMIUM",
-        allow_module_level=True,
-    )
+if find_chromium() is None:
+    if is_needed():
+        raise RuntimeError(MISSING)
+    pytest.skip(MISSING, allow_module_level=True)
 
 
 @dataclass
@@ -73,7 +70,7 @@ class Opened:
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=_find_chromium(), args=list(FLAGS))
+        started = playwright.chromium.launch(executable_path=find_chromium(), args=list(FLAGS))
         yield started
         started.close()
 
@@ -240,6 +237,131 @@ def test_sliders_decide_as_the_library_does_at_100_random_prices(
     assert found == verdicts
     opened.check_quiet()
     opened.page.close()
+
+
+def _collect(page: Page, pairs: list[tuple[float, float]]) -> list[dict[str, str]]:
+    """What people read at each pair of weights."""
+    found = page.evaluate(
+        """(pairs) => pairs.map(([learning, transaction]) => {
+          for (const [name, value] of
+               [["learning-weight", learning], ["transaction-weight", transaction]]) {
+            const slider = document.getElementById(name);
+            if (!slider) continue;
+            slider.value = value;
+            slider.dispatchEvent(new Event("input", { bubbles: true }));
+          }
+          return Object.fromEntries(
+            ["verdict", "candidate", "cost", "gain", "confidence", "reason"].map((name) => [
+              name, document.getElementById(`tried-${name}`)?.textContent ?? ""]));
+        })""",
+        pairs,
+    )
+    return list(found)
+
+
+def _side(text: str) -> int:
+    """On which side of zero a bound is shown."""
+    if text.startswith("just"):
+        return 1 if text.endswith("above 0") else -1
+    return -1 if text.startswith("\u2212") else 1
+
+
+def _check_words(shown: dict[str, str], asked: float, names: list[str]) -> str:
+    """Verdict, interval, confidence and sentence of one position say the same."""
+    mean, low, high = re.fullmatch(r"(\S+) \((.+) to (.+)\)", shown["gain"]).groups()  # type: ignore[union-attr]
+    below, above = _side(low), _side(high)
+    headline, reason, confidence = shown["verdict"], shown["reason"], shown["confidence"]
+    digits = float(re.sub("[^0-9.]", "", confidence))
+    sure = digits > 100 * asked or "just above" in confidence or "and more" in confidence
+    assert shown["candidate"] in names
+    assert _side(mean) <= above
+    assert below <= above
+    if headline == "Switch":
+        assert (below, above, sure) == (1, 1, True), shown
+        assert reason == REASONS["above"]
+    elif headline == "Keep":
+        assert (below, above, sure) == (-1, -1, False), shown
+        assert reason == REASONS["below"]
+    else:
+        assert (below, sure) == (-1, False), shown
+        assert reason == REASONS["both" if above > 0 else "other"]
+    return headline
+
+
+def _make_up(rng: np.random.Generator) -> dict[str, Any]:
+    """The kept decision with random estimates, costs and errors."""
+    document = copy.deepcopy(DOCUMENT)
+    document["confidence_level"] = float(rng.choice([0.8, 0.9, 0.95, 0.975]))
+    share = (1.0 - document["confidence_level"]) / 3
+    document["interval_level"] = 1.0 - share
+    for entry in document["candidates"]:
+        price = entry["price"]
+        price |= {"error": float(rng.exponential(0.1)), "learning_mass": float(rng.uniform(0, 1))}
+        scale = float(10.0 ** rng.uniform(-2, 2))
+        for estimate in entry["estimates"]:
+            estimate |= {
+                "gain": scale * float(rng.normal(1, 0.5)),
+                "standard_error": scale * float(rng.exponential(0.15)) + 1e-6,
+                "overlap_penalty": scale * float(rng.exponential(0.1)),
+                "overlap_allowance": None,
+                "informative": True,
+            }
+    return document
+
+
+def test_no_contradiction_at_1000_random_positions(browser: Browser, tmp_path: Path) -> None:
+    rng = np.random.default_rng(104)
+    headlines: Counter[str] = Counter()
+    for _ in range(10):
+        document = _make_up(rng)
+        record = check_decision(document)
+        reach = find_reach(build_prices(record))
+        # Half of them near to nothing: there the answer changes most often.
+        pairs = rng.uniform(0, 1, (100, 2)) ** rng.choice([1.0, 6.0], (100, 1))
+        weights = [(reach.learning * float(x), reach.transaction * float(y)) for x, y in pairs]
+        opened = _open(browser, write_report(document, tmp_path / "report.html"))
+        names = [one.name for one in record.candidates]
+        for shown in _collect(opened.page, weights):
+            headlines[_check_words(shown, record.confidence_level, names)] += 1
+        opened.check_quiet()
+        opened.page.close()
+    assert headlines.total() == 1000
+    assert min(headlines.values()) >= 50
+    assert len(headlines) == 3
+
+
+def test_a_weight_that_is_no_number_is_told(browser: Browser, report: Path) -> None:
+    opened = _open(browser, report)
+    page = opened.page
+    assert not page.is_visible("#weight-problem")
+    page.fill("#learning-weight-exact", "-3")
+    assert page.inner_text("#weight-problem").endswith(
+        "Give a number from 0 up; the answer below is for 20."
+    )
+    assert page.get_attribute("#learning-weight-exact", "aria-invalid") == "true"
+    page.fill("#learning-weight-exact", "3")
+    assert not page.is_visible("#weight-problem")
+    page.fill("#learning-weight-exact", "")
+    page.click("#reset")
+    assert not page.is_visible("#weight-problem")
+    opened.check_quiet()
+    page.close()
+
+
+def test_at_most_five_pages_are_printed_at_the_recorded_weights(
+    browser: Browser, report: Path
+) -> None:
+    opened = _open(browser, report)
+    page = opened.page
+    _set(page, 0.0, 0.0)
+    pdf = page.pdf(format="A4")
+    assert 1 <= len(re.findall(rb"/Type\s*/Page\b(?!s)", pdf)) <= 5
+    page.emulate_media(media="print")
+    assert not page.is_visible("#tried")
+    assert not page.is_visible("#map-marker")
+    assert not page.is_visible("pre")
+    assert page.is_visible("text=What if we are wrong?")
+    page.close()
 
 
 def test_the_verdict_changes_at_the_same_weight(browser: Browser, report: Path) -> None:

@@ -102,11 +102,13 @@ def test_the_page_is_well_formed_and_harmless(page: Page) -> None:
 
 def test_sections_come_in_their_order(page: Page) -> None:
     assert [text.strip() for text in page.texts["h2"]] == [
+        "Next steps",
         "What is gained",
         "What each estimator says",
         "What switching costs",
         "At other weights of the cost",
         "Candidates",
+        "What if we are wrong?",
         "What the log lacks",
         "Checks of the log",
         "How the candidates were learned",

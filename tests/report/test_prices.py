@@ -176,7 +176,9 @@ def test_the_script_gives_the_same_numbers_to_the_last_digit(change: str) -> Non
     )
     for found, pair in zip(json.loads(ran.stdout), weights, strict=True):
         numbers = {
-            name: value if name == "verdict" else float(str(value).replace("Infinity", "inf"))
+            name: value
+            if name in ("verdict", "why") or value is None
+            else float(str(value).replace("Infinity", "inf"))
             for name, value in found.items()
         }
         expected = prices.decide_at(*pair)
@@ -241,6 +243,29 @@ def test_an_error_of_a_cost_of_nothing_stays() -> None:
     assert line.bounds_at(line.limits.proven)[1] == pytest.approx(0.0, abs=1e-12)
     ends = Prices((line,), (0.0, 0.0), "bounds", False).find_ends(0, 0.0)
     assert ends.proven == find_break_even(evidence, 0.95).learning_weight
+
+
+@pytest.mark.parametrize("change", ["none", "uncertain", "fixed"])
+def test_the_confidence_is_the_rules_own_at_random_prices(change: str) -> None:
+    record = check_decision(vary(change))
+    prices = build_prices(record)
+    for weights in draw_weights():
+        tried = prices.decide_at(*weights)
+        exact = decide_by_rule(record, *weights).probability
+        assert tried.confidence == pytest.approx(min(max(exact, 0.5), 0.999), abs=2e-3)
+        assert tried.confidence is not None
+        assert (tried.confidence > record.confidence_level) == (tried.low > 0)
+
+
+def test_where_another_candidate_may_gain_the_reason_says_so(document: dict[str, Any]) -> None:
+    for entry, gain, error in zip(
+        document["candidates"], (-1.0, -9.0, -9.0), (0.1, 9.0, 0.1), strict=True
+    ):
+        for estimate in entry["estimates"]:
+            estimate |= {"gain": gain, "standard_error": error, "overlap_penalty": 0.0}
+    tried = build_prices(check_decision(document)).decide_at(0.0, 0.0)
+    assert (tried.verdict, tried.chosen, tried.why) == ("undecided", 0, "other")
+    assert tried.high < 0
 
 
 def test_a_cost_that_nothing_moves_cannot_be_tried(document: dict[str, Any]) -> None:

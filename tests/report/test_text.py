@@ -9,11 +9,14 @@ import pytest
 from nacre.report.text import (
     clean,
     clean_lines,
+    format_bound,
+    format_confidence,
     format_level,
     format_number,
     format_percent,
     format_share,
     half_width,
+    spell_numbers,
 )
 
 
@@ -94,3 +97,43 @@ def test_long_text_is_cut_unless_asked_for_whole() -> None:
     assert clean("x" * 400, None) == "x" * 400
     assert clean("abc", 2) == "a…"
     assert clean_lines("a\x00\nb") == "a⟨U+0000⟩\nb"
+
+
+@pytest.mark.parametrize(
+    ("text", "spelled"),
+    [
+        ("at least 1.14e+04 with 95 %", "at least 11,400 with 95 %"),
+        ("-2e-03 and 3e5", "\u22120.002 and 300,000"),
+        ("candidate 3e5x", "candidate 3e5x"),
+        ("no number", "no number"),
+    ],
+)
+def test_powers_of_ten_are_written_out(text: str, spelled: str) -> None:
+    assert spell_numbers(text) == spelled
+
+
+@pytest.mark.parametrize(
+    ("confidence", "shown"),
+    [
+        (0.4, "under 50 %"),
+        (0.87, "87 %"),
+        (0.9501, "just above 95 %"),
+        (0.9499, "just below 95 %"),
+        (0.95, "95 %"),
+        (0.9712, "97.1 %"),
+        (0.9999, "99.9 % and more"),
+    ],
+)
+def test_a_confidence_is_never_rounded_beyond_the_one_asked_for(
+    confidence: float, shown: str
+) -> None:
+    assert format_confidence(confidence, 0.95).replace("\u00a0", " ") == shown
+
+
+@pytest.mark.parametrize(
+    ("bound", "shown"),
+    [(0.01, "just above 0"), (-0.01, "just below 0"), (0.0, "0.0"), (2.0, "2.0")],
+)
+def test_a_bound_says_on_which_side_of_zero_it_lies(bound: float, shown: str) -> None:
+    assert format_bound(bound, 1.5) == shown
+    assert format_bound(None, 1.5) == "unknown"

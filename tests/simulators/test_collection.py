@@ -141,7 +141,7 @@ def test_wrong_wishes_are_refused(hopper: World, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="-1 uniform steps: give 0 or more"):
         collect(hopper, tmp_path, 10, uniform_steps=-1)
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match=r"cannot be used .*; choose another"):
+    with pytest.raises(InputError, match=r"cannot be written .*; choose another"):
         collect(hopper, tmp_path / "file" / "folder")
 
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from nacre.advice.confounding import describe_confounding
 from nacre.advice.entries import enter_finalist
+from nacre.advice.further import describe_further
 from nacre.advice.old_value import value_old_policy
+from nacre.advice.own_terms import scale_estimate, scale_value
 from nacre.advice.provenance import describe_origin
 from nacre.advice.record import DecisionRecord
 from nacre.advice.result import Advice
 from nacre.advice.setting import Setting
 from nacre.advice.tasks import charge_overlap, list_inapplicable
 from nacre.inference.evidence import Circumstances, Evidence
-from nacre.inference.intervals import find_hull
-from nacre.inference.rule import Decision, apply_rule
+from nacre.inference.rule import apply_rule
 from nacre.learners.base import Candidate
 
 
@@ -34,7 +34,8 @@ def build_advice(setting: Setting, results: Mapping[str, Any], *, began: float) 
     )
     learned = [one for name, some in results.items() if name.startswith("learn ") for one in some]
     decision = apply_rule(config.rule, evidence, circumstances)
-    old_value = value_old_policy(setting, results)
+    old_value, returns = value_old_policy(setting, results)
+    old_value = scale_value(old_value, setting.cost.terms.episodes)
     entries = [
         enter_finalist(
             candidate, one, charge, results[f"overlap {place}"], decision, old_value, setting
@@ -61,40 +62,28 @@ def build_advice(setting: Setting, results: Mapping[str, Any], *, began: float) 
         log_checks=checks.as_json(),
         not_applicable=list_inapplicable(setting, results["split"]),
         forbidden=checks.reason,
-        confounding=_find_confounding(setting, results, decision, evidence),
         notes=_remark(setting, checks, learned),
         rule=config.rule.name,
         confidence_level=config.confidence,
         interval_level=decision.level,
         look=config.look,
         looks=config.looks,
+        **describe_further(setting, results, decision, evidence),
         **describe_origin(setting, finalists[decision.chosen].policy, began),
     )
-    return Advice(record, finalists, setting.old_policy, decision.chosen, setting, tuple(learned))
-
-
-def _find_confounding(
-    setting: Setting, results: Mapping[str, Any], decision: Decision, evidence: list[Evidence]
-) -> dict[str, Any]:
-    """What would turn a switch; other answers need no turning."""
-    if decision.verdict != "switch":
-        return {}
-    chosen = evidence[decision.chosen]
-    return describe_confounding(
-        results["split"].test,
-        results["split"].old_policy,
-        results["finalists"][decision.chosen].policy,
-        setting.config.discount,
-        low=find_hull(chosen.estimates, decision.level)[0],
-        cost=chosen.price.total,
+    return Advice(
+        record, finalists, setting.old_policy, decision.chosen, setting, tuple(learned), returns
     )
 
 
 def _gather(setting: Setting, results: Mapping[str, Any], place: int) -> Evidence:
-    """What every estimator says of one finalist, less what lies outside of the log."""
+    """What every estimator says of one finalist, less what lies outside of the log.
+
+    Over all episodes of the horizon, as the cost is paid for all of them.
+    """
     overlap, charge = results[f"overlap {place}"], results["costs"][place]
     estimates = tuple(
-        charge_overlap(estimate, one, overlap)
+        scale_estimate(charge_overlap(estimate, one, overlap), setting.cost.terms.episodes)
         for one in setting.config.estimators
         if (estimate := results[f"estimate {one.name} {place}"]) is not None
     )

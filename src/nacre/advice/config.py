@@ -9,21 +9,21 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import gymnasium
+import numpy as np
 
 from nacre.diagnostics.log_checks import LogCheckConfig
 from nacre.errors import InputError
 from nacre.estimators import ESTIMATORS, Estimator
 from nacre.inference.rule import BoundsRule, Rule
-from nacre.learners import LEARNERS
-from nacre.learners.base import Learner
+from nacre.learners import LEARNERS, Learner
 from nacre.learners.net_actor_critic.learner import NetActorCritic
-from nacre.learners.one_step import OneStepLearner
-from nacre.learners.policy_iteration import PolicyIteration
 from nacre.learners.scale_noise import ScaleNoise
 from nacre.learners.tabular_planner import TabularPlanner
 from nacre.logs import Log
 
-KL_WEIGHTS = (0.03, 0.3)
+KL_WEIGHT = 0.03
+ANY_DISCOUNT = 0.99
+"""Stands for γ = 1 where no discount changes a value."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class AdviceConfig:
         rule: From estimates to a decision.
         confidence: Probability with which the decision has to be right.
         learning_share: Share of the episodes that candidates are learned from; the others test.
-        discount: γ.
+        discount: γ; 1 only where every episode ends after one step, see `settle_discount`.
         look: Which look at a growing log this is; later looks have to prove more.
         looks: 1 if no other look was or will be taken.
         checks: How the log is checked before anything else.
@@ -59,8 +59,8 @@ class AdviceConfig:
             problems.append(f"confidence = {self.confidence}: must lie between 0.5 and 1")
         if not 0.0 < self.learning_share < 1.0:
             problems.append(f"learning_share = {self.learning_share}: must lie between 0 and 1")
-        if not 0.0 <= self.discount < 1.0:
-            problems.append(f"discount = {self.discount}: must lie in [0, 1)")
+        if not 0.0 <= self.discount <= 1.0:
+            problems.append(f"discount = {self.discount}: must lie in [0, 1]")
         if self.look < 1 or self.looks < 1:
             problems.append(f"look = {self.look} of {self.looks}: the first look at a log is 1")
         for kind in ("learners", "estimators"):
@@ -112,8 +112,8 @@ def default_learners() -> tuple[Learner, ...]:
 
     Each says itself whether it applies to a log.
     """
-    path = (NetActorCritic(weight) for weight in KL_WEIGHTS)
-    return (*path, PolicyIteration(), OneStepLearner(), ScaleNoise(), *_find_foreign())
+    further = (LEARNERS.find(name)() for name in ("policy_iteration", "one_step"))
+    return (NetActorCritic(KL_WEIGHT), *further, ScaleNoise(), *_find_foreign())
 
 
 def _find_foreign() -> tuple[Learner, ...]:
@@ -144,3 +144,23 @@ def add_cost_factors(config: AdviceConfig, factors: Sequence[float]) -> AdviceCo
         if isinstance(learner, NetActorCritic)
     )
     return dataclasses.replace(config, learners=(*config.learners, *further))
+
+
+def settle_discount(config: AdviceConfig, log: Log) -> AdviceConfig:
+    """Without a discount, values exist where episodes end; they are found where one step ends them.
+
+    What follows a step that ends an episode is nothing, whatever its discount: γ = 1 and every
+    other γ give the same values.
+
+    Raises:
+        InputError: If γ is 1 and an episode has more steps, or was cut off.
+    """
+    if config.discount < 1.0:
+        return config
+    ends = bool(np.all(log.terminated[log.offsets[1:] - 1]))
+    if not (ends and int(log.episode_lengths.max()) == 1):
+        raise InputError(
+            "discount = 1: is for logs whose episodes all end after one step; give one below 1, "
+            "such as 0.999"
+        )
+    return dataclasses.replace(config, discount=ANY_DISCOUNT)

@@ -35,7 +35,7 @@ def describe_confounding(
     if not low > cost:
         return {}
     rows = _choose_rows(log)
-    answers = _read(log, old_policy, new_policy, rows)
+    answers = read_ratios(log, old_policy, new_policy, rows)
     if answers is None:
         return {
             "factor": None,
@@ -69,7 +69,7 @@ def _choose_rows(log: Log) -> NDArray[np.int64]:
     return np.arange(min(last, len(log)), dtype=np.int64)
 
 
-def _read(
+def read_ratios(
     log: Log, old_policy: Policy, new_policy: Policy, rows: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
     """π_new / π_old and π_old at the actions taken; None for policies without densities."""

@@ -23,16 +23,12 @@ from nacre.estimators.one_step import OneStep
 from nacre.estimators.tabular import Tabular
 from nacre.inference.intervals import find_hull
 from nacre.learners.base import Candidate
-from nacre.policies.blackbox import BlackBox
-from nacre.policies.mixture import mix_policies
+from nacre.learners.steps import make_steps
 from nacre.policies.policy import Policy
-from nacre.policies.records import RecordedPolicy
 from nacre.training.progress import Progress, ProgressEvent
 
 MOST_FINALISTS = 3
 """Candidates that compete on the test part: each one more costs power."""
-STEPS = (0.5, 0.2)
-"""Shares of the steps towards a candidate."""
 RANKING: tuple[Estimator, ...] = (Tabular(), OneStep(), FittedQ(sets=3, sizes=(128,)))
 """The first that applies puts the candidates in order."""
 LEVEL = 0.9
@@ -78,20 +74,6 @@ def choose_step(
     return chosen, best
 
 
-def make_steps(candidate: Candidate, old_policy: Policy) -> list[Candidate]:
-    """Policies between the old one and a candidate, where both can be asked anywhere."""
-    if any(isinstance(one, BlackBox | RecordedPolicy) for one in (candidate.policy, old_policy)):
-        return []
-    return [
-        Candidate(
-            f"{candidate.name}-step{share:g}",
-            mix_policies(old_policy, candidate.policy, share),
-            f"{candidate.origin}; in {100 * share:g} % of all steps, else the old policy",
-        )
-        for share in STEPS
-    ]
-
-
 def open_ranking(setting: Setting, split: Split) -> Score | None:
     """What says how good a candidate is on the learning part; None where nothing can."""
     log, discount = split.learning, setting.config.discount
@@ -112,7 +94,7 @@ def open_ranking(setting: Setting, split: Split) -> Score | None:
         )
         if estimate.informative and estimator.extrapolates:
             estimate = charge_overlap(estimate, estimator, meter.measure(policy))
-        cost = setting.cost.evaluate(split.old_policy, policy, log, seed=setting.seed)
+        cost = setting.cost.per_episode().evaluate(split.old_policy, policy, log, seed=setting.seed)
         low, _ = find_hull([estimate], LEVEL)
         return -math.inf if math.isnan(low) else low - cost.total
 

@@ -12,13 +12,14 @@ from jaxtyping import ArrayLike
 from numpy.typing import NDArray
 
 from nacre.advice.config import AdviceConfig
+from nacre.advice.setting import Setting
 from nacre.costs import SwitchingCost, read_cost
 from nacre.costs.family import check_same_spaces
 from nacre.costs.fit import check_log_fits
 from nacre.errors import InputError
 from nacre.learners.base import Candidate
-from nacre.logs import Log, read_log
-from nacre.policies import find_uncertainty, read_policy_with_provenance
+from nacre.logs import ColumnMap, Log, read_log
+from nacre.policies import find_uncertainty, read_policy_with_provenance, recall_uncertainty
 from nacre.policies.formats.base import PolicyOptions
 from nacre.policies.policy import Policy
 from nacre.training.fitted_evaluation import as_rows
@@ -31,6 +32,7 @@ PolicySource = Policy | FilePath
 CostSource = SwitchingCost | FilePath
 CandidateSource = Candidate | FilePath
 ConfigSource = AdviceConfig | FilePath
+ColumnsSource = ColumnMap | FilePath
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,19 @@ class Inputs:
     candidates: tuple[Candidate, ...]
     uncertainty: float
 
+    def as_setting(self, config: AdviceConfig, seed: int) -> Setting:
+        """What every task of the advice knows."""
+        return Setting(
+            self.log,
+            self.old_policy,
+            self.cost,
+            self.start,
+            self.given_start,
+            config,
+            self.uncertainty,
+            seed,
+        )
+
 
 def read_inputs(
     log: LogSource,
@@ -64,12 +79,15 @@ def read_inputs(
     candidates: Sequence[CandidateSource],
     uncertainty: float | None,
     seed: int,
+    *,
+    columns: ColumnsSource | None = None,
 ) -> Inputs:
     """Read what is a file, and check that everything fits together.
 
     A clone of the log knows how far it may be off; what is given as `uncertainty` counts more.
     """
-    episodes = log if isinstance(log, Log) else read_log(log)
+    check_types(log, old_policy, cost, candidates)
+    episodes = log if isinstance(log, Log) else read_log(log, columns=columns)
     policy, known = _read_policy(old_policy, episodes, seed)
     share = known if uncertainty is None else uncertainty
     model = cost if isinstance(cost, SwitchingCost) else read_cost(cost)
@@ -77,6 +95,37 @@ def read_inputs(
     check_inputs(episodes, policy, model, further, share)
     rows = np.asarray(as_rows(episodes.starts if start is None else start, policy.signature))
     return Inputs(episodes, policy, model, rows, start is not None, further, share)
+
+
+def check_types(log: object, old_policy: object, cost: object, candidates: object) -> None:
+    """Raise `InputError` where something is neither what was expected nor a path to it."""
+    kinds = {
+        "log": (log, Log, "a nacre.Log, such as nacre.read_log gives"),
+        "cost": (cost, SwitchingCost, "a nacre.SwitchingCost, such as nacre.read_cost gives"),
+    }
+    problems = [
+        f"{name} is a {type(given).__name__}: give {wanted}, or the path of a file"
+        for name, (given, kind, wanted) in kinds.items()
+        if not isinstance(given, (kind, str, os.PathLike))
+    ]
+    if isinstance(old_policy, Log | SwitchingCost | Candidate | int | float | None):
+        problems.append(
+            f"old_policy is a {type(old_policy).__name__}: give a policy, such as "
+            "nacre.read_policy gives, a function, or the path of a file"
+        )
+    if isinstance(candidates, str | os.PathLike | Candidate | Policy):
+        problems.append(
+            f"candidates is a {type(candidates).__name__}: give a list, such as [candidate]"
+        )
+    elif isinstance(candidates, Sequence):
+        problems += [
+            f"candidates[{place}] is a {type(given).__name__}: give a nacre.Candidate(name, "
+            "policy, origin), or the path of a policy's file"
+            for place, given in enumerate(candidates)
+            if not isinstance(given, (Candidate, str, os.PathLike))
+        ]
+    if problems:
+        raise InputError(problems)
 
 
 def check_inputs(
@@ -108,7 +157,7 @@ def check_inputs(
 
 def _read_policy(source: PolicySource, log: Log, seed: int) -> tuple[Policy, float]:
     if isinstance(source, Policy):
-        return source, 0.0
+        return source, recall_uncertainty(source)
     options = PolicyOptions(log=log, seed=seed)
     policy, provenance = read_policy_with_provenance(source, options)
     return policy, find_uncertainty(provenance)

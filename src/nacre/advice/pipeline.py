@@ -11,10 +11,11 @@ from pathlib import Path
 from jaxtyping import ArrayLike
 
 from nacre.advice.assembly import build_advice
-from nacre.advice.config import AdviceConfig, suggest_config
+from nacre.advice.config import AdviceConfig, settle_discount, suggest_config
 from nacre.advice.config_file import read_changes
 from nacre.advice.inputs import (
     CandidateSource,
+    ColumnsSource,
     ConfigSource,
     CostSource,
     LogSource,
@@ -26,9 +27,8 @@ from nacre.advice.plan import plan_tasks
 from nacre.advice.propensities import settle_propensities
 from nacre.advice.result import Advice
 from nacre.advice.running import run_tasks
-from nacre.advice.setting import Setting
 from nacre.parallel.engine import EngineSource
-from nacre.training.progress import NoProgress, Progress
+from nacre.training.progress_display import Shown, open_progress
 
 
 def advise(
@@ -43,7 +43,8 @@ def advise(
     config: ConfigSource | None = None,
     uncertainty: float | None = None,
     seed: int = 0,
-    progress: Progress | None = None,
+    columns: ColumnsSource | None = None,
+    progress: Shown = None,
     resume: str | os.PathLike[str] | None = None,
     engine: EngineSource = "threads",
 ) -> Advice:
@@ -63,42 +64,31 @@ def advise(
         uncertainty: Share of the old policy's probability that may lie on the wrong actions, where
             it is a clone of the log; known if it is cloned here.
         seed: Everything random follows from it.
-        progress: Hears of the progress of every task.
-        resume: A folder in which finished tasks are kept. The same advice that is asked for again,
-            after an interruption, goes on from there and ends with the same bits. Old policies that
-            are Python functions cannot be compared with those of another time: nothing is kept.
+        columns: Which column of the log's file holds what, or the file that says so.
+        progress: Hears of the progress of every task. Terminals and notebooks show it if nothing
+            is given; False is silent.
+        resume: A folder in which finished tasks are kept: the same advice, asked for again, goes on
+            from there. Where the old policy is a Python function, nothing is kept.
         engine: Where tasks run: threads, local, dask or ray. The answer is the same.
     """
     began = time.perf_counter()
     # A file is read before the log: that may take long.
     changes = {} if config is None or isinstance(config, AdviceConfig) else read_changes(config)
-    given = read_inputs(log, old_policy, cost, start, candidates, uncertainty, seed)
+    given = read_inputs(
+        log, old_policy, cost, start, candidates, uncertainty, seed, columns=columns
+    )
     if not isinstance(config, AdviceConfig):
         config = dataclasses.replace(suggest_config(given.log), **changes)
-    config = _set_levels(config, discount, confidence)
-    setting = Setting(
-        given.log,
-        given.old_policy,
-        given.cost,
-        given.start,
-        given.given_start,
-        settle_propensities(config, given.log, given.uncertainty),
-        given.uncertainty,
-        seed,
-    )
-    graph = plan_tasks(setting, given.candidates)
-    folder = None if resume is None else Path(resume)
-    kept = KeptTasks.open(folder, setting, given.candidates, began)
-    results = run_tasks(graph, kept, progress or NoProgress(), setting, engine)
-    return build_advice(setting, results, began=began - kept.seconds_before)
-
-
-def _set_levels(
-    config: AdviceConfig, discount: float | None, confidence: float | None
-) -> AdviceConfig:
-    """The configuration with those of the two that are given."""
-    return dataclasses.replace(
+    config = dataclasses.replace(
         config,
         discount=config.discount if discount is None else discount,
         confidence=config.confidence if confidence is None else confidence,
     )
+    config = settle_propensities(settle_discount(config, given.log), given.log, given.uncertainty)
+    setting = given.as_setting(config, seed)
+    folder = Path(resume) if resume else None
+    kept = KeptTasks.open(folder, setting, given.candidates, began)
+    graph = plan_tasks(setting, given.candidates)
+    with open_progress(progress) as heard:
+        results = run_tasks(graph, kept, heard, setting, engine)
+    return build_advice(setting, results, began=began - kept.seconds_before)

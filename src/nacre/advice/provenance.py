@@ -6,6 +6,7 @@ import contextlib
 import time
 from typing import Any
 
+from nacre.advice.names import Names
 from nacre.advice.setting import Setting
 from nacre.costs.description import describe_cost
 from nacre.errors import InputError
@@ -29,6 +30,7 @@ def describe_origin(setting: Setting, new_policy: Policy, began: float) -> dict[
         "policy": {"sha256": fingerprint(setting.old_policy), "uncertainty": setting.uncertainty},
         "new_policy": _identify(new_policy),
         "cost_model": describe_cost(setting.cost),
+        "names": Names.of_log(setting.log).as_json(),
         "config": setting.config.as_json(),
         "seed": setting.seed,
         "versions": find_versions(),

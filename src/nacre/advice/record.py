@@ -232,6 +232,9 @@ class DecisionRecord(Part):
     policy: dict[str, Any] = {}
     new_policy: dict[str, Any] = {}
     cost_model: dict[str, Any] = {}
+    value: dict[str, Any] = {}
+    risk: dict[str, Any] = {}
+    names: dict[str, Any] = {}
     config: dict[str, Any] = {}
     seed: int | None = None
     versions: dict[str, Any] = {}

@@ -12,6 +12,7 @@ from nacre.advice.setting import Setting
 from nacre.inference.evidence import Verdict
 from nacre.learners.base import Candidate
 from nacre.policies.policy import Policy
+from nacre.training.returns import ReturnsEstimate
 
 
 @dataclass(frozen=True, repr=False)
@@ -28,6 +29,7 @@ class Advice:
         index: Which finalist the verdict is about.
         setting: Log, cost and configuration, for the page.
         learned: All candidates that were learned, finalists or not.
+        returns: Of the old policy's episodes, where its value was found from them.
     """
 
     record: DecisionRecord
@@ -36,6 +38,7 @@ class Advice:
     index: int
     setting: Setting
     learned: tuple[Candidate, ...] = ()
+    returns: ReturnsEstimate | None = None
 
     @property
     def verdict(self) -> Verdict:
@@ -78,6 +81,46 @@ class Advice:
             f"Advice({self.verdict}: net gain {_show(gain.mean)} [{_show(gain.low)}, "
             f"{_show(gain.high)}], candidate {self.candidate.name!r})"
         )
+
+    def _repr_html_(self) -> str:
+        """The answer and what it rests on, for notebooks."""
+        from nacre.report.display import format_decision
+
+        text: str = format_decision(self.record)
+        return text
+
+    def plot_gain(self, axes: Any = None) -> Any:
+        """Draw what every estimator says of the finalist's gain, and the net gain.
+
+        Needs matplotlib, extra `figures`.
+
+        Args:
+            axes: Where to; new ones if not given.
+
+        Returns:
+            The axes, as from the other three.
+        """
+        from nacre.report.plots import plot_gain
+
+        return plot_gain(self.record, axes)
+
+    def plot_break_even(self, axes: Any = None) -> Any:
+        """Draw the net gain over the learning weight, and where the answer changes."""
+        from nacre.report.plots import plot_break_even
+
+        return plot_break_even(self.record, axes)
+
+    def plot_frontier(self, axes: Any = None) -> Any:
+        """Draw gain against cost of all finalists."""
+        from nacre.report.plots import plot_frontier
+
+        return plot_frontier(self.record, axes)
+
+    def plot_overlap(self, axes: Any = None) -> Any:
+        """Draw how much of what each finalist does lies outside of the log."""
+        from nacre.report.plots import plot_overlap
+
+        return plot_overlap(self.record, axes)
 
     def as_json(self) -> dict[str, Any]:
         """What `decision.json` holds and `--json` prints."""

@@ -61,7 +61,7 @@ def pose_learning(setting: Setting, *, split: Split, report: Any) -> LearningPro
     return LearningProblem(
         split.learning,
         setting.old_policy,
-        setting.cost,
+        setting.cost.per_episode(),
         setting.find_start(split.learning),
         setting.config.discount,
         setting.seed,

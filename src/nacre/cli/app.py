@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import threading
@@ -12,6 +13,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from nacre import __version__
+from nacre.cli import settings
 from nacre.cli.commands import (
     advice,
     calibrate,
@@ -95,6 +97,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         sys.stdout.flush()
     except InputError as error:
         _complain(*error.problems)
+        _complain_in_json(arguments, error.problems, 2)
         return 2
     except (KeyboardInterrupt, typer.Abort):
         _end_now()
@@ -105,7 +108,11 @@ def _run(arguments: Sequence[str] | None) -> int:
         return 1
     except Exception as error:
         if hasattr(error, "format_message"):
-            return _complain_of_usage(error)
+            problem = _word_usage(error)
+            _complain(problem)
+            code = int(getattr(error, "exit_code", 2))
+            _complain_in_json(arguments, [problem], code)
+            return code
         if os.environ.get("NACRE_DEBUG") == "1":
             raise
         text = f"{type(error).__name__}: {error}".splitlines()[0]
@@ -113,6 +120,7 @@ def _run(arguments: Sequence[str] | None) -> int:
             f"failed: {text} (a fault of nacre: please report it with the command and what "
             "NACRE_DEBUG=1 shows)"
         )
+        _complain_in_json(arguments, [f"failed: {text}"], 1)
         return 1
     return code if isinstance(code, int) else 0
 
@@ -128,12 +136,22 @@ def _end_now() -> None:
         os._exit(130)
 
 
-def _complain_of_usage(error: Any) -> int:
-    """Say what is wrong with the command line; typer's usage errors have no public class."""
+def _word_usage(error: Any) -> str:
+    """What is wrong with the command line; typer's usage errors have no public class."""
     context = getattr(error, "ctx", None)
     command = "nacre" if context is None else context.command_path
-    _complain(f"{command}: {error.format_message().rstrip('.')}; try '{command} --help'")
-    return int(error.exit_code)
+    return f"{command}: {error.format_message().rstrip('.')}; try '{command} --help'"
+
+
+def _complain_in_json(
+    arguments: Sequence[str] | None, problems: Sequence[str], exit_code: int
+) -> None:
+    """One document on standard output where one was asked for."""
+    given = sys.argv[1:] if arguments is None else arguments
+    asked = "--json" in given or settings.TRUTHS.get(os.environ.get("NACRE_JSON", "").lower())
+    if asked and "--no-json" not in given:
+        document = {"error": {"problems": list(problems), "exit_code": exit_code}}
+        sys.stdout.write(json.dumps(document, indent=2) + "\n")
 
 
 def _pass_warning(message: Warning | str, *_: Any, **__: Any) -> None:

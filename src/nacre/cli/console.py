@@ -21,7 +21,7 @@ from rich.progress import (
 )
 from rich.table import Table
 
-from nacre.advice.record import BreakEvenEntry, Interval
+from nacre.advice.record import BreakEvenEntry, DecisionRecord, Interval
 from nacre.advice.result import Advice
 from nacre.cli.pricing import summarise_states
 from nacre.costs import CostBreakdown, LogStates, SwitchingCost
@@ -31,6 +31,9 @@ from nacre.logs import Log, Problem
 from nacre.logs.checks.problems import show_path
 from nacre.logs.description import describe_columns
 from nacre.logs.schema.spaces import space_to_json
+from nacre.report.sections.base import build_context
+from nacre.report.terms import read_unit, state_highest_cost, state_payback, state_scope
+from nacre.report.text import spell_numbers
 
 WIDEST_MATRIX = 6
 LONGEST_LIST = 12
@@ -273,17 +276,19 @@ def print_advice(advice: Advice, out: Path | None) -> None:
     """Print the verdict and what it rests on."""
     record = advice.record
     cost, basis = record.cost, ", ".join(record.basis) or "no informative estimator"
+    unit = f" {read_unit(record)}".rstrip()
     lines = [
         record.verdict.upper(),
-        record.reason,
+        spell_numbers(record.reason),
         *([record.remedy] if record.remedy else []),
         "",
-        f"net gain    {format_interval(record.net_gain)}",
+        *_state_terms(record),
+        f"net gain    {format_interval(record.net_gain)}{unit}",
         f"basis       {basis}",
         f"old value   {format_interval(record.old_value)}  {record.old_value.method}",
         f"new value   {format_interval(record.new_value)}  candidate {record.chosen}",
-        f"cost        {cost.total:.4g} = learning {cost.learning:.4g} + transaction "
-        f"{cost.transaction:.4g}",
+        f"cost        {_show(cost.total)}{unit} = learning {_show(cost.learning)} + transaction "
+        f"{_show(cost.transaction)}",
         f"break-even  {_show_break_even(record.break_even)}",
     ]
     console = _console()
@@ -294,13 +299,27 @@ def print_advice(advice: Advice, out: Path | None) -> None:
         console.print(f"the page: {out / 'report.html'}", markup=False)
 
 
+def _state_terms(record: DecisionRecord) -> list[str]:
+    """Payback and break-even in the user's terms, and what all figures are about."""
+    if not record.value:
+        return []
+    line = build_context(record).line
+    said = (state_scope(record), state_payback(record), state_highest_cost(line, record))
+    return [*(sentence.replace("\u00a0", " ") for sentence in said if sentence), ""]
+
+
 def format_interval(estimate: Interval) -> str:
     """A number between its bounds, as far as they are known."""
     mean, low, high = (
-        "unknown" if number is None else f"{number:.4g}"
+        "unknown" if number is None else _show(number)
         for number in (estimate.mean, estimate.low, estimate.high)
     )
     return f"{mean} [{low}, {high}]"
+
+
+def _show(number: float) -> str:
+    """Four digits; large numbers whole, never with powers of ten."""
+    return f"{number:,.0f}" if 1e4 <= abs(number) < 1e15 else f"{number:.4g}"
 
 
 def _show_break_even(break_even: BreakEvenEntry) -> str:
@@ -311,5 +330,5 @@ def _show_break_even(break_even: BreakEvenEntry) -> str:
     known = {name: weight for name, weight in weights.items() if weight is not None}
     if not known:
         return "none: no weight changes the answer"
-    parts = [f"{name} weight {weight:.4g}" for name, weight in known.items() if weight > 0]
+    parts = [f"{name} weight {_show(weight)}" for name, weight in known.items() if weight > 0]
     return f"switch up to {' or '.join(parts)}" if parts else "not even a free switch is proven"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shlex
 
 from nacre import examples
 from nacre.advice.config import AdviceConfig, suggest_config
@@ -47,9 +48,13 @@ def run_demo(
 
 
 def suggest() -> str:
-    """A command to try next, on lines of its own."""
+    """Commands to try next, on lines of their own; they run as they are, wherever the user is."""
+    log, policy, cost = (
+        shlex.quote(str(examples.find_directory("traffic") / name))
+        for name in ("log.parquet", "old.safetensors", "cost.toml")
+    )
     return (
-        "For advice at weights of your own, edit a copy of cost.toml:\n"
-        f"  cd {examples.find_directory('traffic')}\n"
-        "  nacre advise --log log.parquet --policy old.safetensors --cost cost.toml --out advice"
+        "For advice at weights of your own, edit a copy of the cost:\n"
+        f"  cp {cost} my-cost.toml\n"
+        f"  nacre advise --log {log} --policy {policy} --cost my-cost.toml --out my-advice"
     )

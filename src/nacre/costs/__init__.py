@@ -10,6 +10,7 @@ from nacre.costs.kinds import GeneralTransportCost, GlobalCost, LocalCost, Trans
 from nacre.costs.measures import FiniteStates, LogStates, StateMeasure, UniformBox, WeightedStates
 from nacre.costs.statewise import Comparison, Difference, GeneralTransport, StatewiseCost, Transport
 from nacre.costs.toml import build_cost, format_cost, parse_cost, read_cost, write_cost
+from nacre.costs.value_terms import ValueTerms
 
 __all__ = [
     "ActionGroups",
@@ -34,6 +35,7 @@ __all__ = [
     "Transport",
     "TransportCost",
     "UniformBox",
+    "ValueTerms",
     "WeightedStates",
     "build_cost",
     "describe_cost",

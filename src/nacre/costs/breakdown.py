@@ -8,6 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from nacre.logs.display import format_table
+
+MOST_GROUPS = 12
+"""That a notebook shows."""
+
 
 @dataclass(frozen=True, eq=False)
 class CostBreakdown:
@@ -36,6 +41,28 @@ class CostBreakdown:
             f"CostBreakdown(total={self.total:.6g}{error}, learning={self.learning:.6g}, "
             f"transaction={self.transaction:.6g}, moved mass={self.learning_mass:.4g}, "
             f"states={self.n_states})"
+        )
+
+    def _repr_html_(self) -> str:
+        """The parts, and what moves between groups, for notebooks."""
+        error = f" ± {self.standard_error:.3g}" if self.standard_error else ""
+        title = f"Switching cost {self.total:.6g}{error}, averaged over {self.n_states:,} states"
+        parts = [
+            ("learning", f"{self.learning:.6g}", f"{self.learning_mass:.4f}"),
+            ("transaction", f"{self.transaction:.6g}", f"{self.transaction_mass:.4f}"),
+        ]
+        shown = self.group_names[:MOST_GROUPS]
+        flows = [
+            (name, *(f"{mass:.4f}" for mass in row[:MOST_GROUPS]))
+            for name, row in zip(shown, self.flows, strict=False)
+        ]
+        return "\n".join(
+            [
+                format_table(title, parts, ("part", "cost", "mass")),
+                format_table(
+                    "Mass by group: old policy down, new policy across", flows, ("", *shown)
+                ),
+            ]
         )
 
     def as_json(self) -> dict[str, Any]:

@@ -25,9 +25,12 @@ def describe_cost(cost: SwitchingCost) -> dict[str, Any]:
     Functions and classes of the user's own are described by their names, more than a thousand given
     states by their number and SHA-256; `build_cost` cannot make a cost from these again.
     """
-    short = _describe_short(cost)
-    if short is not None:
-        return short
+    form = _describe_short(cost) or _describe_long(cost)
+    terms = cost.terms.as_json()
+    return form | {"value": terms} if terms else form
+
+
+def _describe_long(cost: SwitchingCost) -> dict[str, Any]:
     form: dict[str, Any] = {"kind": name_of(cost.statewise)}
     form["learning_weight"] = float(cost.learning_weight)
     if isinstance(cost.statewise, Difference):
@@ -47,6 +50,8 @@ def describe_cost(cost: SwitchingCost) -> dict[str, Any]:
             "coupling": cost.statewise.plan,
             "n_samples": cost.statewise.n_samples,
         }
+    if cost.group_labels:
+        form["groups"]["names"] = list(cost.group_labels)
     form["states"] = describe_states(cost.state_measure)
     if cost.importance is not None:
         form["importance"] = _describe_importance(cost.importance)

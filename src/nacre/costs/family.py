@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -16,9 +17,11 @@ from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray
 
 from nacre.costs.breakdown import CostBreakdown
 from nacre.costs.fit import check_log_fits, check_states_fit
+from nacre.costs.group_names import name_groups
 from nacre.costs.importance import StateImportance
 from nacre.costs.measures import LogStates, StateMeasure, StateSample, read_rows
 from nacre.costs.statewise import Comparison, StatewiseCost
+from nacre.costs.value_terms import ValueTerms
 from nacre.costs.weights import read_price
 from nacre.errors import InputError
 from nacre.logs import Log
@@ -38,6 +41,23 @@ MOST_MAPPED = 1_000_000
 """States that are drawn of a log larger than memory; the standard error counts that."""
 
 
+def _is_positive(x: Array) -> Array:
+    """The link "positive"."""
+    return jnp.where(x > 0, 1.0, 0.0)
+
+
+@dataclass(frozen=True)
+class SharedLink:
+    """A link whose cost is shared by many episodes."""
+
+    link: Callable[[Array], Array]
+    episodes: float
+
+    def __call__(self, x: Array) -> Array:
+        """The share of one episode."""
+        return self.link(x) / self.episodes
+
+
 @dataclass(frozen=True)
 class SwitchingCost:
     """One member of the family; made by `TransportCost` and its siblings.
@@ -51,6 +71,8 @@ class SwitchingCost:
         link: σ, applied to the average.
         weight_errors: Standard deviations of what is believed of c_l and c_t; the weights are then
             means. They widen the interval of a net gain, and change no price.
+        group_labels: What to call the groups; the log's names or numbers if not given.
+        terms: Unit, and over how many episodes the switch has to pay.
     """
 
     statewise: StatewiseCost
@@ -60,6 +82,8 @@ class SwitchingCost:
     importance: Importance | None = None
     link: Link = "identity"
     weight_errors: tuple[float, float] = (0.0, 0.0)
+    group_labels: tuple[str, ...] = ()
+    terms: ValueTerms = field(default_factory=ValueTerms)
 
     def __post_init__(self) -> None:
         problems: list[str] = []
@@ -91,7 +115,7 @@ class SwitchingCost:
         self, observation_space: gymnasium.Space[Any], action_space: gymnasium.Space[Any]
     ) -> None:
         """Raise `InputError` if this cost cannot be computed between policies of these spaces."""
-        self.statewise.group_names(action_space)
+        name_groups(self.statewise, action_space, own=self.group_labels)
         self.link_function(observation_space)
         if isinstance(self.importance, StateImportance):
             self.importance.check(observation_space)
@@ -101,7 +125,7 @@ class SwitchingCost:
         if callable(self.link):
             return self.link
         if self.link == "positive":
-            return lambda x: jnp.where(x > 0, 1.0, 0.0)
+            return _is_positive
         if self.link == "times_states":
             if not isinstance(observation_space, gymnasium.spaces.Discrete):
                 raise InputError(
@@ -177,7 +201,26 @@ class SwitchingCost:
         terms = _scan_states(
             self.statewise, self.importance, old_policy, new_policy, states, weights, action_key
         )
-        return self._summarise(sample, terms, new_policy)
+        names = name_groups(self.statewise, new_policy.action_space, log, self.group_labels)
+        return self._summarise(sample, terms, new_policy, names)
+
+    def per_episode(self) -> SwitchingCost:
+        """What the cost adds to one episode if all episodes of the horizon share it."""
+        episodes = self.terms.episodes
+        if episodes == 1.0:
+            return self
+        if self.link in ("identity", "times_states"):
+            return dataclasses.replace(
+                self,
+                learning_weight=self.learning_weight / episodes,
+                transaction_weight=self.transaction_weight / episodes,
+                weight_errors=(self.weight_errors[0] / episodes, self.weight_errors[1] / episodes),
+                terms=ValueTerms(self.terms.unit),
+            )
+        link = _is_positive if self.link == "positive" else self.link
+        assert callable(link)  # noqa: S101 - the constructor checked the names
+        shared = SharedLink(link, episodes)
+        return dataclasses.replace(self, link=shared, terms=ValueTerms(self.terms.unit))
 
     def _find_states(
         self, log: Log | ArrayLike | None, key: PRNGKeyArray, space: gymnasium.Space[Any]
@@ -192,7 +235,9 @@ class SwitchingCost:
         rows = None if observations is None else read_rows(observations)
         return measure.support(key, rows, space)
 
-    def _summarise(self, sample: StateSample, terms: Comparison, policy: Policy) -> CostBreakdown:
+    def _summarise(
+        self, sample: StateSample, terms: Comparison, policy: Policy, names: tuple[str, ...]
+    ) -> CostBreakdown:
         """Averages in double precision, which a million states need."""
         n = len(sample.states)
         learning, transaction = (
@@ -218,7 +263,7 @@ class SwitchingCost:
             learning_mass=float(flows.sum()) - kept,
             transaction_mass=kept,
             flows=flows,
-            group_names=self.statewise.group_names(policy.action_space),
+            group_names=names,
             per_state=costs,
             standard_error=error,
             n_states=n,

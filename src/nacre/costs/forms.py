@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal, TypeAlias, get_args
 
@@ -25,15 +26,32 @@ from nacre.costs.tables import (
     PlanForm,
     Price,
     States,
+    ValueForm,
     Weight,
 )
+from nacre.costs.value_terms import ValueTerms
 from nacre.costs.weights import Weight as Believed
 from nacre.errors import InputError
 
 Link: TypeAlias = Literal["identity", "times_states", "positive"]
 
 
-class AveragedForm(Form):
+class CostTable(Form):
+    """What every cost has."""
+
+    value: ValueForm | None = None
+
+    def name(self, cost: SwitchingCost) -> SwitchingCost:
+        """The cost with the names and terms that people know."""
+        form = getattr(self, "groups", None)
+        names = getattr(form, "names", None) or ()
+        terms = (
+            ValueTerms() if self.value is None else build_all({"value": self.value.build})["value"]
+        )
+        return dataclasses.replace(cost, group_labels=tuple(names), terms=terms)
+
+
+class AveragedForm(CostTable):
     """What every cost has that is averaged over states of the user's choice."""
 
     link: Link = "identity"
@@ -141,7 +159,7 @@ class DifferenceForm(AveragedForm):
         )
 
 
-class LocalForm(Form):
+class LocalForm(CostTable):
     """The number of states at which the policies differ."""
 
     kind: Literal["local"]
@@ -152,7 +170,7 @@ class LocalForm(Form):
         return LocalCost(self.weight)
 
 
-class GlobalForm(Form):
+class GlobalForm(CostTable):
     """One price, due if the policies differ anywhere."""
 
     kind: Literal["global"]

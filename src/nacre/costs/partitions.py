@@ -122,14 +122,17 @@ def check_sets(sets: Sequence[Sequence[int]], n_actions: int) -> None:
 
 
 def name_box(
-    coordinates: tuple[int, ...], lower: tuple[float, ...], upper: tuple[float, ...]
+    coordinates: tuple[int, ...],
+    lower: tuple[float, ...],
+    upper: tuple[float, ...],
+    names: Sequence[str] = (),
 ) -> str:
-    """Such as "0 < action[1] ≤ 0.5"."""
+    """Such as "0 < action[1] ≤ 0.5", with the coordinates' own names where they have some."""
     parts = []
     for coordinate, low, high in zip(coordinates, lower, upper, strict=True):
         if math.isinf(low) and math.isinf(high):
             continue
-        name = f"action[{coordinate}]"
+        name = names[coordinate] if coordinate < len(names) else f"action[{coordinate}]"
         if math.isinf(low):
             parts.append(f"{name} ≤ {high:g}")
         elif math.isinf(high):

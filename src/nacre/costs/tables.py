@@ -1,4 +1,4 @@
-"""The tables of a cost.toml, [groups], [states], [importance] and [plan], as strict models."""
+"""The tables of a cost.toml as strict models: [groups], [states], [importance], [plan], [value]."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from nacre.costs import groups as action_groups
 from nacre.costs.groups import ActionGroups
 from nacre.costs.importance import Rule, RuleImportance, StateImportance, TableImportance
 from nacre.costs.measures import FiniteStates, LogStates, StateMeasure, UniformBox, WeightedStates
+from nacre.costs.value_terms import ValueTerms
 from nacre.costs.weights import read_weight
 from nacre.errors import InputError
 
@@ -43,7 +44,25 @@ class Form(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
 
 
-class SignGroups(Form):
+class ValueForm(Form):
+    """Unit, and over how many episodes the switch has to pay."""
+
+    unit: str = ""
+    episodes_per_day: float | None = None
+    horizon_days: float | None = None
+
+    def build(self) -> ValueTerms:
+        """The terms."""
+        return ValueTerms(**self.model_dump())
+
+
+class GroupForm(Form):
+    """What every kind of groups may have: names for people."""
+
+    names: Annotated[list[str], Field(min_length=2)] | None = None
+
+
+class SignGroups(GroupForm):
     """A coordinate ≤ 0, and > 0."""
 
     kind: Literal["sign"]
@@ -61,7 +80,7 @@ class Cut(Form):
     at: Annotated[list[float], Field(min_length=1)]
 
 
-class ThresholdGroups(Form):
+class ThresholdGroups(GroupForm):
     """Every cell of a grid of thresholds."""
 
     kind: Literal["thresholds"]
@@ -86,7 +105,7 @@ class Interval(Form):
     up_to: Bound = math.inf
 
 
-class BoxGroups(Form):
+class BoxGroups(GroupForm):
     """One list of intervals a group."""
 
     kind: Literal["boxes"]
@@ -106,7 +125,7 @@ class BoxGroups(Form):
         )
 
 
-class IndexGroups(Form):
+class IndexGroups(GroupForm):
     """Sets of discrete actions."""
 
     kind: Literal["indices"]
@@ -117,7 +136,7 @@ class IndexGroups(Form):
         return action_groups.indices(self.sets)
 
 
-class HalfGroups(Form):
+class HalfGroups(GroupForm):
     """The first and the second half of the discrete actions."""
 
     kind: Literal["halves"]

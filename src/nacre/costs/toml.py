@@ -43,7 +43,8 @@ def parse_cost(text: str, source: str = "cost.toml") -> SwitchingCost:
 def build_cost(document: Mapping[str, Any], source: str = "cost") -> SwitchingCost:
     """The switching cost that a document describes, e.g. one made by `describe_cost`."""
     try:
-        cost = _COST.validate_python(dict(document)).build()
+        form = _COST.validate_python(dict(document))
+        cost = form.name(form.build())
     except ValidationError as error:
         details = error.errors(include_url=False, include_context=True)
         raise InputError([f"{source}: {describe_problem(detail)}" for detail in details]) from None

@@ -131,6 +131,8 @@ def _model_at(location: Location) -> type[tables.Form]:
             return tables.ImportanceForm
         case [_, "importance", "rules"]:
             return tables.RuleForm
+        case [_, "value"]:
+            return tables.ValueForm
         case [_, "plan"]:
             return tables.PlanForm
     raise AssertionError(location)

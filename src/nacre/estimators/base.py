@@ -12,6 +12,7 @@ from jaxtyping import PRNGKeyArray
 from numpy.typing import NDArray
 
 from nacre.logs import Log
+from nacre.logs.display import format_table
 from nacre.policies.policy import Policy
 
 Basis = Literal["data", "model"]
@@ -72,6 +73,19 @@ class Estimate:
     degrees: float = float("inf")
     diagnostics: Mapping[str, float] = field(default_factory=dict)
     overlap_allowance: float | None = None
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        counts = "counts" if self.informative else "does not count"
+        rows = [
+            ("gain", f"{self.gain:.6g}"),
+            ("standard error", f"{self.standard_error:.6g}"),
+            ("penalty", f"{self.overlap_penalty:.6g}"),
+            ("rests on", self.basis),
+            (counts, self.reason),
+            *((name, f"{value:.6g}") for name, value in self.diagnostics.items()),
+        ]
+        return format_table(f"Gain by {self.estimator}, before the cost", rows)
 
     @property
     def allowance(self) -> float:

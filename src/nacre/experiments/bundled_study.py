@@ -254,7 +254,7 @@ def write_table(records: Sequence[Record]) -> str:
 def find_there(records: Sequence[Record]) -> float:
     """What was found to be there, and no less than any candidate reached."""
     reached = [one["net_gain"] for record in records for one in record["candidates"]]
-    return max(1e-9, *reached, *(record["there"] for record in records))
+    return float(max(1e-9, *reached, *(record["there"] for record in records)))
 
 
 def _describe_learners(records: Sequence[Record]) -> str:

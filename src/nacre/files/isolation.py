@@ -16,6 +16,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
+from pathlib import Path
 from typing import IO, Any, cast
 
 from nacre.errors import InputError
@@ -60,6 +61,7 @@ def run_isolated(function: str, size: int, *, modules: Sequence[str] = (), **arg
         "function": function,
         "modules": (function.partition(":")[0], *modules),
         "arguments": arguments,
+        "folder": str(Path.cwd()),
         "memory": MEMORY + MEMORY_RATIO * size,
         "seconds": SECONDS + size / BYTES_PER_SECOND,
     }

@@ -76,6 +76,8 @@ def _work(call: Any, request: dict[str, Any], writing: int) -> None:
     """In the child: set the limits, call, send what it returns, end."""
     code = 1
     try:
+        # Paths are those of whoever asks, who may have gone elsewhere since.
+        os.chdir(request["folder"])
         _limit(request)
         document = {"result": call(**request["arguments"])}
         code = 0

@@ -12,6 +12,7 @@ from nacre.logs.schema.naming import (
     action_names,
     observation_labels,
     observation_names,
+    own_names,
 )
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "log_from_table",
     "observation_labels",
     "observation_names",
+    "own_names",
     "read_columns",
     "read_log",
     "validate_log",

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from nacre.errors import InputError
 from nacre.logs.checks.assembly import Content, assemble
 from nacre.logs.checks.problems import Problems
+from nacre.logs.display import format_table
 from nacre.logs.division import divide_episodes
 from nacre.logs.reference import LogReference
 from nacre.logs.schema.draft import Draft, apply_offsets, as_arrays
@@ -280,6 +281,11 @@ class Log(Content):
                 plain = part if part.dtype.kind == "b" else part + part.dtype.type(0)
                 digest.update(np.ascontiguousarray(plain).data)
         return digest.hexdigest()
+
+    def _repr_html_(self) -> str:
+        """The same for notebooks."""
+        first, *rest = repr(self).splitlines()
+        return format_table(first, [line.split(maxsplit=1) for line in rest])
 
     def __repr__(self) -> str:
         returns = self.returns()

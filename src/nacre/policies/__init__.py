@@ -5,6 +5,7 @@ from nacre.policies.card import Card
 from nacre.policies.cloning.fitting import CloneConfig, CloneMatch, clone_policy
 from nacre.policies.cloning.full_support import find_start, give_full_support
 from nacre.policies.cloning.log_cloning import LogCloneReport, clone_log, find_uncertainty
+from nacre.policies.cloning.remembered import recall_uncertainty
 from nacre.policies.cloning.softening import soften
 from nacre.policies.controller import Controller
 from nacre.policies.distributions import (
@@ -72,6 +73,7 @@ __all__ = [
     "give_full_support",
     "read_policy",
     "read_policy_with_provenance",
+    "recall_uncertainty",
     "record_policy",
     "soften",
     "write_card",

@@ -13,6 +13,8 @@ from numpy.typing import ArrayLike
 from nacre.errors import InputError
 from nacre.logs import Log
 from nacre.policies.cloning.fitting import CloneConfig
+from nacre.policies.cloning.log_cloning import find_uncertainty
+from nacre.policies.cloning.remembered import remember_uncertainty
 from nacre.policies.formats.base import PolicyFormat, PolicyOptions, Provenance
 from nacre.policies.formats.registry import describe_formats, find_by_name, find_by_object
 from nacre.policies.formats.safetensors import fingerprint
@@ -74,7 +76,12 @@ def read_policy_with_provenance(
     source: Any, options: PolicyOptions | None = None
 ) -> tuple[Policy, Provenance]:
     """Read a policy together with where it comes from and how well it was cloned, if it was."""
-    options = options or PolicyOptions()
+    policy, provenance = _read(source, options or PolicyOptions())
+    remember_uncertainty(policy, find_uncertainty(provenance))
+    return policy, provenance
+
+
+def _read(source: Any, options: PolicyOptions) -> tuple[Policy, Provenance]:
     if not isinstance(source, str | os.PathLike):
         return find_by_object(source).read(source, options)
     name = os.fspath(source)

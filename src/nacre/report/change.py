@@ -13,9 +13,11 @@ import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 from numpy.typing import NDArray
 
+from nacre.advice.names import Names
 from nacre.costs.family import SwitchingCost
+from nacre.costs.group_names import name_groups
 from nacre.costs.statewise import Comparison, StatewiseCost
-from nacre.logs import Log, action_labels, observation_labels, observation_names
+from nacre.logs import Log
 from nacre.policies.distributions.interface import DiscreteDistribution
 from nacre.policies.policy import Policy
 
@@ -23,7 +25,6 @@ N_STATES = 4096
 STEPS = 20
 PLACES = {"highest cost": 1.0, "90th percentile": 0.9, "median": 0.5, "lowest cost": 0.0}
 MOST_ACTIONS = 8
-MOST_COORDINATES = 6
 
 
 @dataclass(frozen=True)
@@ -78,14 +79,15 @@ def examine_change(
     order = np.argsort(costs, kind="stable")
     places = {name: int(order[round(at * (len(order) - 1))]) for name, at in PLACES.items()}
     chosen = list(places.values())
+    called = Names.of_log(log)
     names = (
-        _name_actions(log, old.shape[-1])
+        tuple(map(called.name_action, range(old.shape[-1])))
         if new_policy.signature.discrete_actions
-        else cost.statewise.group_names(new_policy.action_space)
+        else name_groups(cost.statewise, new_policy.action_space, log, cost.group_labels)
     )
     kept = _most_changed(old[chosen], new[chosen])
     return Change(
-        tuple(f"{place}: {_describe_state(log, states[row])}" for place, row in places.items()),
+        tuple(f"{place}: {called.name_state(states[row])}" for place, row in places.items()),
         costs[chosen],
         tuple(names[index] for index in kept),
         old[chosen][:, kept],
@@ -132,24 +134,3 @@ def _concentrate(costs: NDArray[np.float64]) -> NDArray[np.float64]:
     places = np.linspace(0, len(costs), STEPS + 1)
     shares = np.interp(places, np.arange(len(running)), running)
     return shares / running[-1] if running[-1] > 0 else np.zeros_like(shares)
-
-
-def _name_actions(log: Log, n: int) -> tuple[str, ...]:
-    labels = action_labels(log)
-    if labels is not None and len(labels) == n:
-        return tuple(str(label) for label in labels)
-    return tuple(f"action {index}" for index in range(n))
-
-
-def _describe_state(log: Log, state: NDArray[np.generic]) -> str:
-    """A state by its label, or by its coordinates with their names where the log has some."""
-    if state.ndim == 0:
-        labels = observation_labels(log)
-        if labels is not None and int(state) < len(labels):
-            return str(labels[int(state)])
-        return f"state {state}"
-    numbers = [f"{number:.3g}" for number in np.ravel(state)[:MOST_COORDINATES]]
-    names = observation_names(log) if "columns" in log.provenance else ()
-    if len(names) == state.size:
-        numbers = [f"{name} {number}" for name, number in zip(names, numbers, strict=False)]
-    return f"({', '.join(numbers)}{', …' if state.size > MOST_COORDINATES else ''})"

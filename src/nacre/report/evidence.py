@@ -37,7 +37,8 @@ class Evidence:
     """What lies behind a decision, as far as it was kept.
 
     Args:
-        returns: (E,) discounted returns of the log's episodes.
+        returns: (E,) discounted returns of the old policy's episodes, as far as they were seen.
+        tails: (E,) what was predicted of the rest of each, where it was cut off.
         curve_names: Names of the candidates that were learned.
         curves: (C, N) estimated net value after each epoch of learning, NaN after its end.
         stop_reasons: Why learning ended, one for each candidate.
@@ -51,6 +52,7 @@ class Evidence:
     """
 
     returns: Numbers = field(default_factory=_none)
+    tails: Numbers = field(default_factory=_none)
     curve_names: tuple[str, ...] = ()
     curves: Numbers = field(default_factory=_no_rows)
     stop_reasons: tuple[str, ...] = ()
@@ -68,6 +70,7 @@ class Evidence:
         problems = []
         for name, wanted in (
             ("returns", (None,)),
+            ("tails", (np.asarray(self.returns).size,)),
             ("curves", (n_curves, None)),
             ("state_costs", (n_states,)),
             ("old_actions", (n_states, n_actions)),

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from nacre.inference.price import LEAST_MASS
 from nacre.report.prices import Prices
-from nacre.report.svg import WIDTH, Axis, element, line, picture, polygon, round_up, text
+from nacre.report.svg import WIDTH, Axis, element, line, picture, polygon, round_up, text, upright
 
 HEIGHT = 300.0
 LEFT, TOP, RIGHT, BOTTOM = 46.0, 10.0, WIDTH - 10.0, HEIGHT - 44.0
@@ -154,11 +154,4 @@ def _draw_axes(across: Axis, up: Axis) -> list[Markup]:
             text(LEFT - 5, max(y + 4, TOP + 8), up.label(tick), anchor="end", class_="tick")
         )
     parts.append(text((LEFT + RIGHT) / 2, HEIGHT - 8, "learning weight, c_l", anchor="middle"))
-    turned = element(
-        "text",
-        "transaction weight, c_t",
-        transform=f"translate(11 {(TOP + BOTTOM) / 2:g}) rotate(-90)",
-        text_anchor="middle",
-        class_="label",
-    )
-    return [*parts, turned]
+    return [*parts, upright(11, (TOP + BOTTOM) / 2, "transaction weight, c_t")]

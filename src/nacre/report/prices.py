@@ -7,29 +7,38 @@ For each finalist, at the level that decides,
     high = gain_high - cost + (error_share · cost + error_fixed)
 
 The line, its bounds and its limits are those of `nacre.inference.break_even`; the script has only
-this arithmetic.
+this arithmetic. Up to which confidence a switch is proven is found in `nacre.report.confidences`.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 from nacre.advice.record import DecisionRecord, finite
 from nacre.inference.break_even import Limits, NetGainLine, draw_line, find_end
 from nacre.inference.evidence import Evidence, Verdict
 from nacre.inference.price import LEAST_MASS
+from nacre.report.confidences import Ladder, build_ladder
+from nacre.report.terms import read_unit
 from nacre.report.text import clean
 
 RULES = ("bounds", "paper")
 """Rules whose answer follows from these numbers."""
 LONGEST_NAME = 80
 
+Why = Literal["above", "below", "both", "other", "unknown", "forbidden"]
+"""Where the bounds lie: all above zero, all below it, on both sides; another finalist may gain; not
+known; or the log allows no switch, wherever they lie."""
+
 
 @dataclass(frozen=True)
 class Tried:
-    """The answer at some weights, and the finalist that it is about."""
+    """The answer at some weights, and the finalist that it is about.
+
+    `confidence` is the one up to which a switch is proven; None where bounds do not decide.
+    """
 
     verdict: Verdict
     chosen: int
@@ -37,6 +46,8 @@ class Tried:
     mean: float
     low: float
     high: float
+    why: Why
+    confidence: float | None
 
 
 @dataclass(frozen=True)
@@ -68,12 +79,16 @@ class Prices:
         weights: The recorded c_l and c_t.
         rule: The name of the rule.
         forbidden: Whether the log allows no switch at all.
+        ladder: Lower bounds at other levels; without it no confidence is known.
+        unit: Of cost and gain, or nothing.
     """
 
     lines: tuple[Line, ...]
     weights: tuple[float, float]
     rule: str
     forbidden: bool
+    ladder: Ladder | None = None
+    unit: str = ""
 
     @property
     def can_be_tried(self) -> bool:
@@ -103,7 +118,36 @@ class Prices:
             verdict = "keep"
         if verdict == "switch" and self.forbidden:
             verdict = "undecided"
-        return Tried(verdict, chosen, costs[chosen], *found[chosen])
+        return Tried(
+            verdict,
+            chosen,
+            costs[chosen],
+            *found[chosen],
+            self._explain(verdict, *found[chosen]),
+            self._find_confidence(chosen, costs[chosen]),
+        )
+
+    def _explain(self, verdict: Verdict, mean: float, low: float, high: float) -> Why:
+        """Where the bounds lie; for the rule of the paper, where the net gain itself lies."""
+        if self.forbidden and verdict == "undecided":
+            return "forbidden"
+        if self.rule == "paper":
+            return "unknown" if math.isnan(mean) else "above" if mean > 0 else "below"
+        if verdict != "undecided":
+            return "above" if verdict == "switch" else "below"
+        if not (math.isfinite(low) and math.isfinite(high)):
+            return "unknown"
+        return "other" if high < 0 else "both"
+
+    def _find_confidence(self, chosen: int, cost: float) -> float | None:
+        if self.rule != "bounds" or self.forbidden or self.ladder is None:
+            return None
+        line = self.lines[chosen]
+        error = line.error_share * cost + line.error_fixed
+        # An error of the cost that is not known leaves no bound at all.
+        if not math.isfinite(line.gain_low):
+            return self.ladder.confidences[0]
+        return self.ladder.find_confidence(chosen, cost, error)
 
     def find_ends(self, weight: int, other: float) -> Limits:
         """Up to which weight a switch is proven, a gain expected, and one possible.
@@ -143,6 +187,8 @@ class Prices:
             "learning_weight": self.weights[0],
             "transaction_weight": self.weights[1],
             "lines": lines,
+            "unit": self.unit,
+            "ladder": None if self.ladder is None else _plain(asdict(self.ladder)),
         }
 
 
@@ -154,6 +200,8 @@ def build_prices(record: DecisionRecord) -> Prices:
         (price.learning_weight, price.transaction_weight),
         record.rule,
         bool(record.forbidden),
+        build_ladder(record),
+        read_unit(record),
     )
 
 
@@ -167,6 +215,13 @@ def find_line(name: str, evidence: Evidence, level: float) -> Line:
         transaction_mass=price.transaction_mass,
         fixed=price.fixed,
     )
+
+
+def _plain(part: Any) -> Any:
+    """Numbers that JSON can hold, and None for the others."""
+    if isinstance(part, dict):
+        return {name: _plain(one) for name, one in part.items()}
+    return [_plain(one) for one in part] if isinstance(part, tuple) else finite(part)
 
 
 def _find_end(spare: float, mass: float) -> float:

@@ -43,7 +43,11 @@ def save_advice(advice: Advice, folder: Path) -> Path:
         The folder.
     """
     evidence = gather_evidence(advice)
-    provenance = {"advice": advice.describe_policy(), "inputs": advice.describe_inputs()}
+    provenance = {
+        "advice": advice.describe_policy(),
+        "inputs": advice.describe_inputs(),
+        "names": advice.record.names,
+    }
     policy, delivery = prepare_delivery(advice.new_policy, "new", provenance)
     record = advice.record
     if delivery.missing:
@@ -91,8 +95,14 @@ def gather_evidence(advice: Advice) -> Evidence:
         setting.old_policy, advice.new_policy, setting.cost, setting.log, seed=setting.seed
     )
     learned = [candidate for candidate in advice.learned if candidate.curve]
+    found = advice.returns
+    if found is None:
+        seen, tails = setting.log.returns(setting.config.discount), np.zeros(0)
+    else:
+        seen, tails = found.episode_values - found.tails, found.tails
     return Evidence(
-        returns=np.asarray(setting.log.returns(setting.config.discount), np.float64),
+        returns=np.asarray(seen, np.float64),
+        tails=tails,
         curve_names=tuple(candidate.name for candidate in learned),
         curves=_stack_curves(learned),
         stop_reasons=tuple(candidate.stop_reason for candidate in learned),

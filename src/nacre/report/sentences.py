@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nacre.advice.record import DecisionRecord, Interval, Value
-from nacre.report.text import clean, format_level, format_number, half_width
+from nacre.report.text import clean, format_bound, format_level, format_number, half_width
 
 HEADLINES = {"switch": "Switch", "keep": "Keep", "undecided": "Undecided: keep for now"}
 
@@ -17,9 +17,7 @@ def state_interval(interval: Interval) -> str:
     mean = format_number(interval.mean, spread)
     if spread is None:
         return mean
-    return (
-        f"{mean} ({format_number(interval.low, spread)} to {format_number(interval.high, spread)})"
-    )
+    return f"{mean} ({format_bound(interval.low, spread)} to {format_bound(interval.high, spread)})"
 
 
 def state_level(record: DecisionRecord) -> str:

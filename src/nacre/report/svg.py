@@ -42,6 +42,12 @@ def text(x: float, y: float, words: str, *, anchor: str = "start", class_: str =
     return element("text", words, x=x, y=y, text_anchor=anchor, class_=class_)
 
 
+def upright(x: float, y: float, words: str) -> Markup:
+    """Words along a vertical axis, read from below, centred at a place."""
+    turned = f"translate({x:g} {y:g}) rotate(-90)"
+    return element("text", words, transform=turned, text_anchor="middle", class_="label")
+
+
 def fit_text(words: str, width: float) -> str:
     """As many letters as surely fit into a width, by how wide letters usually are."""
     if measure(words) <= width:

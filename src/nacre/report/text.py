@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
 
 LONGEST_NAME = 300
 UNKNOWN = "unknown"
 MINUS = "\u2212"
-PERCENT = "\u00a0%"
+NARROW = "\u00a0"
+PERCENT = f"{NARROW}%"
 """The sign stays with its number when lines are broken."""
+POWER = re.compile(r"-?\d+(?:\.\d+)?e[+-]?\d{1,2}\b")
 # Joiners are part of ordinary words in several scripts.
 _KEPT = {"\u200c", "\u200d", "\u00a0"}
 
@@ -52,6 +55,31 @@ def format_number(value: float | None, spread: float | None = None) -> str:
     if spread is None and "." in text:
         text = text.rstrip("0").rstrip(".")
     return f"{MINUS}{text}" if value < 0 and text.strip("0.,") else text
+
+
+def format_bound(value: float | None, spread: float | None) -> str:
+    """A bound: one that rounds to zero says on which side of it it lies."""
+    text = format_number(value, spread)
+    if value and text != UNKNOWN and not text.strip(f"0.,{MINUS}"):
+        return f"just {'above' if value > 0 else 'below'} 0"
+    return text
+
+
+def format_confidence(confidence: float, asked: float, most: float = 0.999) -> str:
+    """Up to which confidence something is proven; rounding never puts it beyond the asked one."""
+    if confidence <= 0.5:
+        return f"under 50{PERCENT}"
+    if confidence >= most:
+        return f"{format_level(most)} and more"
+    text = f"{100 * confidence:.1f}".removesuffix(".0")
+    if float(text) == round(100 * asked, 6) and confidence != asked:
+        return f"just {'above' if confidence > asked else 'below'} {text}{PERCENT}"
+    return f"{text}{PERCENT}"
+
+
+def spell_numbers(text: str) -> str:
+    """A sentence whose numbers with powers of ten are written out: 1.14e+04 becomes 11,400."""
+    return POWER.sub(lambda found: format_number(float(found[0])), text)
 
 
 def count_decimals(value: float, spread: float | None = None) -> int:

@@ -40,9 +40,10 @@ def find_gaining_states(
     gains = count_visits(learning, setting.config.discount, len(old)) * ((new - old) * values).sum(
         axis=1
     )
-    compared = setting.cost.statewise.compare(*said, jax.random.key(0))
-    cost = setting.cost.learning_weight * np.asarray(compared.learning)
-    cost = cost + setting.cost.transaction_weight * np.asarray(compared.transaction)
+    shared = setting.cost.per_episode()
+    compared = shared.statewise.compare(*said, jax.random.key(0))
+    cost = shared.learning_weight * np.asarray(compared.learning)
+    cost = cost + shared.transaction_weight * np.asarray(compared.transaction)
     share = np.bincount(np.asarray(learning.observations), minlength=len(old)) / len(learning)
     chosen = np.flatnonzero(gains > share * cost)
     if len(chosen) in (0, len(old)):

@@ -17,6 +17,7 @@ from typing import Any
 
 from nacre.advice import tasks
 from nacre.advice.charges import charge_finalists
+from nacre.advice.own_terms import scale_estimate
 from nacre.advice.record import Interval
 from nacre.advice.setting import Setting, Split
 from nacre.estimators.base import Estimate
@@ -136,7 +137,7 @@ def _gather(
             )
             if found is not None:
                 charged = tasks.charge_overlap(found, estimator, overlaps[place])
-                estimates[place].append(charged)
+                estimates[place].append(scale_estimate(charged, setting.cost.terms.episodes))
     return [Evidence(tuple(estimates[place]), charges[place].price) for place in places]
 
 

@@ -96,7 +96,7 @@ def make_plan(
     options = options or PlanOptions()
     for text in options.guardrails:
         parse_guardrail(text)
-    numbers = _check_returns(returns, options)
+    numbers = _check_returns(returns, options, record)
     curve = CostCurve.of(record.chosen_entry, record.cost_model)
     seen = find_seen_share(record, numbers) if seen_share is None else seen_share
     promised = _scale(record.net_gain, record.cost.total, seen)
@@ -255,7 +255,18 @@ def _scale(net_gain: Interval, cost: float, seen: float) -> Interval:
     return Interval.of(*(None if end is None else seen * (end + cost) for end in ends))
 
 
-def _check_returns(returns: Floats, options: PlanOptions) -> Floats:
+def _check_horizon(record: DecisionRecord) -> None:
+    """Gains of a plan are those of one episode."""
+    episodes = record.value.get("episodes", 1.0)
+    if episodes != 1.0:
+        raise InputError(
+            f"this advice counts {episodes:,.0f} episodes, by [value] in its cost.toml; a plan is "
+            "made for one: leave episodes_per_day and horizon_days out and ask for the advice again"
+        )
+
+
+def _check_returns(returns: Floats, options: PlanOptions, record: DecisionRecord) -> Floats:
+    _check_horizon(record)
     numbers = np.asarray(returns, np.float64)
     if numbers.ndim != 1 or len(numbers) < LEAST_EPISODES or not np.all(np.isfinite(numbers)):
         raise InputError(

@@ -25,7 +25,8 @@ class ReturnsEstimate:
     """Mean discounted return with a bootstrap interval over episodes.
 
     `tail` is the mean part of `mean` that was not seen but predicted behind truncated episodes.
-    `episode_values` (E,) are the episodes' returns with their predicted tails. Episodes also shape
+    `episode_values` (E,) are the episodes' returns with their predicted tails, `tails` (E,) what
+    was predicted of each. Episodes also shape
     the prediction that the others' tails are taken from: `influences` (E,) has the same mean and
     counts that too. It is what the interval resamples.
     """
@@ -38,6 +39,7 @@ class ReturnsEstimate:
     n_episodes: int
     episode_values: Floats
     influences: Floats
+    tails: Floats
 
 
 def value_from_returns(
@@ -78,6 +80,7 @@ def value_from_returns(
         n,
         values,
         influences,
+        added,
     )
 
 

@@ -88,7 +88,7 @@ def test_options_reach_the_advisor(invoke: Invoke, asked: dict[str, Any]) -> Non
     assert asked["candidates"][0].origin == "given as new.safetensors"
     assert asked["seed"] == 3
     names = [learner.name for learner in config.learners]
-    assert names[-2:] == [f"{name}-cost5" for name in names[:2]]
+    assert names[-1] == f"{names[0]}-cost5"
 
 
 def test_without_options_it_is_what_fits_the_log(invoke: Invoke, asked: dict[str, Any]) -> None:
@@ -150,7 +150,7 @@ def test_what_is_wrong_in_the_file_is_one_line(invoke: Invoke) -> None:
 BAD = [
     (("--rule", "papr"), "no rule is called 'papr'; did you mean paper?"),
     (("--confidence", "0.4"), "confidence = 0.4: must lie between 0.5 and 1"),
-    (("--discount", "1"), "discount = 1.0: must lie in [0, 1)"),
+    (("--discount", "1.5"), "discount = 1.5: must lie in [0, 1]"),
     (("--budget", "soon"), "budget 'soon': give a time such as 60s, 10m or 1h, at least 10s"),
     (("--frontier", "-1"), "cost_factor = -1.0: must be finite and not negative"),
     (("--look", "0"), "Input should be greater than or equal to 1"),
@@ -190,6 +190,31 @@ def test_nothing_is_learned_for_a_place_that_cannot_be_written(invoke: Invoke) -
     expected = (2, "", "taken: is a file; give a folder\n")
     assert invoke(*ADVISE, "--out", "taken") == expected
     assert invoke("demo", "--out", "taken") == expected
+
+
+@pytest.mark.usefixtures("asked")
+def test_an_earlier_advice_is_replaced_only_by_force(invoke: Invoke, tmp_path: Path) -> None:
+    out = tmp_path / "advice"
+    out.mkdir()
+    (out / "decision.json").write_text("{}")
+    for command in (ADVISE, ("demo",)):
+        found = invoke(*command, "--out", out)
+        assert found.code == 2
+        assert found.err.endswith(
+            "advice: holds an earlier advice; give another folder, or --force to replace it\n"
+        )
+    (out / "decision.json").unlink()
+    out.rmdir()
+    # The made-up advice makes its folder itself: trying it left nothing behind.
+    assert invoke(*ADVISE, "--out", out, "--force").code == 0
+
+
+@pytest.mark.parametrize(("given", "expected"), [("0.9", 0.9), ("90", 0.9), ("97.5", 0.975)])
+def test_a_confidence_may_be_a_percentage(
+    invoke: Invoke, asked: dict[str, Any], given: str, expected: float
+) -> None:
+    assert invoke(*ADVISE, "--confidence", given).code == 0
+    assert asked["config"].confidence == pytest.approx(expected)
 
 
 def make_value(mean: float | None, low: float, high: float, method: str) -> Value:

@@ -43,6 +43,8 @@ def test_a_missing_extra_is_named_with_its_remedy(
     extra: str,
     arguments: tuple[str, ...],
 ) -> None:
+    # The package is missing in this process only.
+    monkeypatch.setenv("NACRE_ISOLATION", "off")
     for name in ("log.hdf5", "a.onnx"):
         Path(name).write_bytes(b"something")
     policy = MLPPolicy.init(jax.random.key(0), find_world("Hopper-v4").signature, hidden=(8,))

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from nacre.advice.record import DecisionRecord, check_decision
+from nacre.report.charts import LEFT, RIGHT
 from nacre.report.evidence import Evidence
 from nacre.report.sections.base import Context, build_context
-from nacre.report.sections.log_checks import LogChecks, draw_returns, list_notes
+from nacre.report.sections.log_checks import LogChecks, draw_returns, list_notes, state_returns
 
 
 def test_notes_are_listed_once(document: dict[str, Any]) -> None:
@@ -44,8 +45,21 @@ def test_problems_that_are_no_list_are_passed_over(document: dict[str, Any]) -> 
     assert "<bdi>one</bdi>" in str(LogChecks().render(build_context(check_decision(document))))
 
 
-def test_returns_are_drawn_as_bars(record: DecisionRecord) -> None:
-    drawn = draw_returns(Evidence(returns=np.asarray([1.0, 2.0, 4.0, np.nan])), record)
+def test_returns_are_drawn_as_bars() -> None:
+    drawn = draw_returns(Evidence(returns=np.asarray([1.0, 2.0, 4.0, np.nan])))
     assert str(drawn).count("<rect") == 24
-    assert draw_returns(Evidence(returns=np.ones(5)), record) is not None
-    assert draw_returns(Evidence(), record) is None
+    assert "<polyline" not in str(drawn)
+    assert draw_returns(Evidence(returns=np.ones(5))) is not None
+    assert draw_returns(Evidence()) is None
+
+
+def test_what_was_seen_and_what_was_predicted_are_drawn_apart(record: DecisionRecord) -> None:
+    evidence = Evidence(returns=np.asarray([1.0, 2.0, 3.0]), tails=np.asarray([4.0, 4.0, 4.0]))
+    drawn = str(draw_returns(evidence))
+    assert drawn.count("<polyline") == 1
+    # The axis reaches from 1 - 0.24 to 7 + 0.24, and the mean of all is 6.
+    mean = LEFT + (6.0 - 0.76) / 6.48 * (RIGHT - LEFT)
+    assert f'x1="{mean:.2f}"' in drawn
+    said = state_returns(build_context(record, evidence))
+    assert "6 = 2 seen + 4 predicted" in said
+    assert "predict" not in state_returns(build_context(record, Evidence(returns=np.ones(3))))

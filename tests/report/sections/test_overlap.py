@@ -24,12 +24,23 @@ def test_shares_and_penalty_are_said(context: Context) -> None:
     page = str(Overlap().render(context)).replace("\u00a0", " ")
     assert "<strong>1.3 %</strong>" in page
     assert "of what the old policy does, 1 %" in page
-    assert "It moves the two bounds apart by 0.2." in page
+    penalties = [one.overlap_penalty or 0.0 for one in context.chosen.estimates if one.informative]
+    assert f"the lower bound is lowered by {max(penalties):g}." in page
     assert "<table" not in page
 
 
 def test_an_unknown_penalty_has_no_limit(document: dict[str, Any]) -> None:
-    assert "It moves the two bounds apart without a limit." in _render(document, penalty=None)
+    for entry in document["candidates"]:
+        entry["estimates"][0] |= {"overlap_penalty": None, "informative": True}
+    assert "the lower bound is lowered without a limit." in _render(document)
+
+
+def test_states_and_actions_have_the_names_of_the_log(document: dict[str, Any]) -> None:
+    columns = ["pressure", "age", "<b>", "d", "e", "f", "g"]
+    document["names"] = {"actions": ["none", "low", "high"], "state_columns": columns}
+    page = _render(document, missing=[CASE])
+    assert "<bdi>pressure 0.5, age 1.25, &lt;b&gt; 2, d 3, e 4, f 5, …</bdi>" in page
+    assert "<bdi>high</bdi>" in page
 
 
 def test_missing_states_and_actions_are_listed(document: dict[str, Any]) -> None:

@@ -11,7 +11,7 @@ from nacre.advice.record import check_decision
 from nacre.report.prices import build_prices
 from nacre.report.sections.base import Context, build_context
 from nacre.report.sections.prices import (
-    FORBIDDEN,
+    REASONS,
     OtherPrices,
     agrees,
     describe_for_script,
@@ -78,7 +78,8 @@ def test_where_no_estimator_counts_it_is_undecided_at_any_weight(
 def test_the_script_gets_plain_numbers_and_words(document: dict[str, Any]) -> None:
     document["forbidden"] = "because"
     data = describe_for_script(build_prices(check_decision(document)))
-    assert data["reasons"]["undecided"] == FORBIDDEN
+    assert data["reasons"] == REASONS
+    assert build_prices(check_decision(document)).decide_at(0.0, 0.0).why == "forbidden"
     assert set(data["lines"][0]) == {
         "name",
         "gain",

@@ -21,12 +21,14 @@ from nacre.cli.commands.options import (
     CostFile,
     Discount,
     EngineName,
+    Force,
     Normalization,
     Quiet,
     Seed,
     Start,
     Workers,
     choose_engine,
+    read_confidence,
 )
 from nacre.errors import InputError
 
@@ -75,12 +77,18 @@ def advise(
         typer.Option("--budget", help="Computing for candidates, such as 60s or 10m."),
     ] = None,
     out: AdviceFolder = None,
+    force: Force = False,
     advice_config: Annotated[
         Path | None,
         typer.Option("--advice-config", help="Learners, estimators, rule and levels, in TOML."),
     ] = None,
     confidence: Annotated[
-        float, typer.Option("--confidence", help="Confidence that a verdict needs.")
+        float,
+        typer.Option(
+            "--confidence",
+            callback=read_confidence,
+            help="Confidence that a verdict needs: 0.95, or 95 per cent.",
+        ),
     ] = 0.95,
     rule: Annotated[
         str, typer.Option("--rule", help="bounds, or paper: compare point estimates.")
@@ -140,14 +148,16 @@ def advise(
     from nacre.advice.kept_tasks import FOLDER
     from nacre.advice.pipeline import advise as find_advice
     from nacre.advice.starts import read_start
-    from nacre.cli.progress import open_reporter
+    from nacre.cli.folders import check_folder
     from nacre.cli.waiting import read_log_aloud, read_policy_aloud
     from nacre.costs import describe_cost, read_cost
     from nacre.learners.base import Candidate
     from nacre.policies import find_uncertainty
     from nacre.tracking import combine_reporters, open_tracking
+    from nacre.training.progress_display import open_reporter
 
     chosen = choose_engine(engine or ("threads" if workers else None), address, workers)
+    check_folder(out, force=force)
     price = read_cost(cost_file)
     seconds = None if budget is None else read_budget(budget)
     options: dict[str, Any] = {
@@ -176,7 +186,6 @@ def advise(
     config = add_cost_factors(config, frontier or ())
     config = config if seconds is None else set_budget(config, seconds)
     rows = None if start is None else read_start(start, old.signature)
-    _check_folder(out)
     tasks = None if out is None else out / FOLDER
     if fresh and tasks is not None:
         shutil.rmtree(tasks, ignore_errors=True)
@@ -209,6 +218,7 @@ def advise(
 @app.command(short_help="Advice on the bundled traffic log.", epilog=DEMO_EXAMPLES)
 def demo(
     out: AdviceFolder = None,
+    force: Force = False,
     config_file: ConfigFile = None,
     as_json: AsJson = False,
     seed: Seed = 0,
@@ -221,9 +231,10 @@ def demo(
     from nacre import examples
     from nacre.cli import console
     from nacre.cli.demo import introduce, run_demo, suggest
-    from nacre.cli.progress import open_reporter
+    from nacre.cli.folders import check_folder
+    from nacre.training.progress_display import open_reporter
 
-    _check_folder(out)
+    check_folder(out, force=force)
     example = examples.load_traffic()
     if not (quiet or as_json):
         console.print_text(introduce(example))
@@ -290,16 +301,6 @@ def _take_since(log: Any, first: int) -> Any:
             f"--since {first}: the log has {log.n_episodes} episodes; give a smaller number"
         )
     return log if first == 0 else log.select(range(first, log.n_episodes))
-
-
-def _check_folder(out: Path | None) -> None:
-    """Before anything is learned: advice can be written there."""
-    from nacre.files.commit import check_writable
-
-    if out is not None and out.is_file():
-        raise InputError(f"{out}: is a file; give a folder")
-    if out is not None:
-        check_writable(out)
 
 
 @contextlib.contextmanager

@@ -18,6 +18,7 @@ from nacre.cli.commands.options import (
     Quiet,
     Seed,
     Start,
+    read_confidence,
 )
 
 if TYPE_CHECKING:
@@ -45,7 +46,12 @@ def evaluate(
     ] = None,
     start: Start = None,
     confidence: Annotated[
-        float, typer.Option("--confidence", help="Probability that intervals hold the value.")
+        float,
+        typer.Option(
+            "--confidence",
+            callback=read_confidence,
+            help="Probability that intervals hold the value: 0.95, or 95 per cent.",
+        ),
     ] = 0.95,
     discount: Discount = 0.99,
     normalization: Normalization = None,
@@ -66,9 +72,9 @@ def evaluate(
     from nacre.advice.evaluate import evaluate as find_value
     from nacre.advice.starts import read_start
     from nacre.cli import console
-    from nacre.cli.progress import open_reporter
     from nacre.cli.waiting import read_log_aloud, read_policy_aloud
     from nacre.costs.fit import check_log_fits
+    from nacre.training.progress_display import open_reporter
 
     data = read_log_aloud(
         log, columns=columns, assignments=assignments, cache_dir=cache_dir, quiet=quiet

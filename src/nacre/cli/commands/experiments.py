@@ -80,10 +80,10 @@ def reproduce(
     from functools import partial
 
     from nacre.cli import console
-    from nacre.cli.progress import PlainLines
     from nacre.experiments import find_rows
     from nacre.experiments.run import Plan, list_places, parse_seeds, run_plan
     from nacre.training.progress import NoProgress
+    from nacre.training.progress_display import PlainLines
 
     chosen = find_rows(table, [name.strip() for name in rows.split(",") if name.strip()])
     if summary:

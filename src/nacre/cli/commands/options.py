@@ -65,6 +65,12 @@ Address = Annotated[
 Workers = Annotated[
     int | None, typer.Option("--workers", min=1, help="Workers to start on this machine.")
 ]
+Force = Annotated[
+    bool,
+    typer.Option(
+        "--force/--no-force", show_default=False, help="Replace an advice that lies in --out."
+    ),
+]
 Discount = Annotated[float, typer.Option("--discount", help="γ.")]
 Start = Annotated[
     str | None,
@@ -89,6 +95,11 @@ def choose_engine(name: str | None, address: str | None, workers: int | None) ->
             raise InputError(f"--address {address}: of which engine? add --engine dask or ray")
         return None
     return Engine(name, address, workers if address is None else None)
+
+
+def read_confidence(value: float) -> float:
+    """A probability; what is above one is taken for a percentage."""
+    return value / 100.0 if 1.0 < value < 100.0 else value
 
 
 def list_commands(context: typer.Context) -> dict[str, dict[str, settings.Option]]:

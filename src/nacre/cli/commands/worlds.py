@@ -159,10 +159,10 @@ def train_online(
     goes on from its last epoch when called again in the same way.
     """
     from nacre.cli import console
-    from nacre.cli.progress import open_reporter
     from nacre.learners.online.soft_actor_critic import OnlineConfig
     from nacre.learners.online.training import train_online, write_trained
     from nacre.simulators.registry import find_world
+    from nacre.training.progress_display import open_reporter
 
     found = find_world(world)
     checkpoint = out.with_name(f".{out.name}.checkpoint.safetensors")

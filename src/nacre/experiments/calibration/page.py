@@ -37,8 +37,10 @@ nacre calibrate finite --summary --docs docs --out results/calibration
 Every world comes with old policies from random to deterministic and optimal, and with candidates
 that are truly bad, truly good, or of equal value. A case follows from its family, kind of old
 policy and seed alone. A run can be stopped and gone on with. A line of the record names the commit
-and the configuration that made it; lines of different rules are never mixed. Constants are chosen
-on seeds 100 to 199. Seeds from 1000 on are for the report: run once, by one commit.
+and the configuration that made it; lines of different rules are never mixed. What is said
+of a suite is true of the rule of its commit; where the rule changed since, the suite has to be run
+again. Constants are chosen on seeds 100 to 199. Seeds from 1000 on are for the report: run once, by
+one commit.
 
 - *Wrong switches*: the advice said switch, and the true net gain is not above zero.
 - *False claims*: the advice said "at least X with 95 % confidence", and the true net gain is below

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Literal
 
 from nacre.logs.episodes import Log
 from nacre.logs.schema.mapping import Label
@@ -31,6 +32,15 @@ def observation_labels(log: Log) -> tuple[Label, ...] | None:
 def action_labels(log: Log) -> tuple[Label, ...] | None:
     """Return what the elements of a Discrete action space stand for, if that is known."""
     return _labels(log, "action")
+
+
+def own_names(log: Log, part: Literal["observation", "action"]) -> tuple[str, ...]:
+    """Return the names of a vector's coordinates where each has a column of its own, else none."""
+    recorded = _entry(log.provenance, "columns", part)
+    shape = log.observations.shape if part == "observation" else log.actions.shape
+    if not isinstance(recorded, list) or len(recorded) != _width(shape):
+        return ()
+    return tuple(str(name) for name in recorded)
 
 
 def _width(shape: tuple[int, ...]) -> int | None:

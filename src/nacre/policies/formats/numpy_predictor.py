@@ -57,6 +57,7 @@ class Predictor:
         self.action_space = self.description["action_space"]
         self.head = self.description.get("head", "categorical")
         self.inputs = (self.description.get("provenance") or {}).get("inputs") or {}
+        self.names = (self.description.get("provenance") or {}).get("names", {})
         self._random = np.random.default_rng(seed)
         self._parts = self._open_parts()
 
@@ -123,6 +124,12 @@ class Predictor:
             return self._probabilities(self._evaluate(rows))
         first, second = (part._mix(rows) for part in self._parts)
         return (1 - self.description["share"]) * first + self.description["share"] * second
+
+    def name(self, action: Any) -> Any:
+        """Return what an action is called where the log came from, or the action as it is."""
+        labels = self.names.get("actions", [])
+        known = np.ndim(action) == 0 and 0 <= int(action) < len(labels)
+        return labels[int(action)] if known else action
 
     def parameters(self, observation: Any) -> dict[str, np.ndarray]:
         """Return what the policy says: probabilities, or location and std, or the action.

@@ -18,6 +18,24 @@ function formatNumber(value, width) {
   return value < 0 && /[1-9]/.test(text) ? `\u2212${text}` : text;
 }
 
+// A bound that rounds to zero says on which side of it it lies.
+function formatBound(value, width) {
+  const text = formatNumber(value, width);
+  if (!value || text === UNKNOWN || /[1-9]/.test(text)) return text;
+  return `just ${value > 0 ? "above" : "below"} 0`;
+}
+
+// Rounding never puts a confidence beyond the one asked for.
+function formatConfidence(confidence, { asked, confidences }) {
+  const most = confidences[confidences.length - 1];
+  if (confidence <= 0.5) return "under 50\u00a0%";
+  if (confidence >= most) return `${Number((100 * most).toPrecision(4))}\u00a0% and more`;
+  const text = (100 * confidence).toFixed(1).replace(/\.0$/, "");
+  const same = Number(text) === Number((100 * asked).toFixed(6)) && confidence !== asked;
+  const side = confidence > asked ? "above" : "below";
+  return same ? `just ${side} ${text}\u00a0%` : `${text}\u00a0%`;
+}
+
 function show(id, text, data) {
   const place = document.getElementById(id);
   place.textContent = text;
@@ -64,19 +82,32 @@ function showDecision(record, learning, transaction) {
   const badge = show("tried-verdict", record.headlines[found.verdict], { verdict: found.verdict });
   badge.className = `badge ${found.verdict}`;
   show("tried-candidate", record.lines[found.chosen].name, { index: found.chosen });
-  show("tried-cost", formatNumber(found.cost), { value: found.cost });
-  const bounds = `${formatNumber(low, width)} to ${formatNumber(high, width)}`;
-  const text = Number.isFinite(width) ? `${formatNumber(found.mean, width)} (${bounds})` : UNKNOWN;
+  const unit = record.unit ? `\u00a0${record.unit}` : "";
+  show("tried-cost", formatNumber(found.cost) + unit, { value: found.cost });
+  const bounds = `${formatBound(low, width)} to ${formatBound(high, width)}`;
+  const text = Number.isFinite(width) ? `${formatNumber(found.mean, width)}${unit} (${bounds})` : UNKNOWN;
   show("tried-gain", text, { mean: found.mean, low, high });
-  show("tried-reason", record.reasons[found.verdict], {});
+  if (document.getElementById("tried-confidence")) {
+    const { confidence } = found;
+    show("tried-confidence", formatConfidence(confidence, record.ladder), { value: confidence });
+  }
+  show("tried-reason", record.reasons[found.why], { why: found.why });
   document.getElementById("tried-warning").hidden = transaction <= learning;
   moveMarker(record, learning, transaction);
   moveInterval(record, found);
 }
 
+// The number in a box, or the last good one and a word on what is wrong with this one.
 function readWeight(input, fallback) {
   const value = input.value.trim() === "" ? NaN : Number(input.value);
-  return Number.isFinite(value) && value >= 0 ? value : fallback;
+  const good = Number.isFinite(value) && value >= 0;
+  input.setAttribute("aria-invalid", String(!good));
+  const problem = document.getElementById("weight-problem");
+  problem.hidden = good;
+  problem.textContent = good
+    ? ""
+    : `Give a number from 0 up; the answer below is for ${formatNumber(fallback)}.`;
+  return good ? value : fallback;
 }
 
 // One weight: a slider and a box for the exact number. The box may go beyond the slider's end.
@@ -101,7 +132,10 @@ class Weight {
     this.value = value;
     if (!this.slider) return;
     if (source !== this.slider) this.slider.value = value;
-    if (source !== this.box) this.box.value = Number(value.toPrecision(6));
+    if (source !== this.box) {
+      this.box.value = Number(value.toPrecision(6));
+      readWeight(this.box, value);
+    }
     this.slider.setAttribute("aria-valuetext", formatNumber(value));
   }
 }

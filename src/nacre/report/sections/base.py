@@ -7,9 +7,10 @@ from typing import Protocol, runtime_checkable
 
 from markupsafe import Markup
 
+from nacre.advice.names import Names
 from nacre.advice.record import CandidateEntry, DecisionRecord
 from nacre.report.evidence import Evidence
-from nacre.report.prices import Prices, build_prices
+from nacre.report.prices import Line, Prices, build_prices
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,21 @@ class Context:
     def chosen(self) -> CandidateEntry:
         """The finalist that the verdict is about."""
         return self.record.chosen_entry
+
+    @property
+    def line(self) -> Line:
+        """Its net gain at any cost."""
+        return self.prices.lines[list(self.record.candidates).index(self.chosen)]
+
+    @property
+    def names(self) -> Names:
+        """What the log calls states and actions."""
+        return Names.of_record(self.record.names)
+
+    @property
+    def unit(self) -> str:
+        """Of reward and cost, or nothing."""
+        return self.prices.unit
 
 
 @runtime_checkable

@@ -9,6 +9,7 @@ from typing import Any
 from markupsafe import Markup
 
 from nacre.advice.record import CandidateEntry
+from nacre.report.frontier import draw_frontier
 from nacre.report.sections.base import Context
 from nacre.report.sections.overlap import read_share
 from nacre.report.templates import render
@@ -33,6 +34,8 @@ class Candidates:
             chosen=context.chosen,
             verdict=context.record.verdict,
             more=len(entries) - len(listed),
+            chart=draw_frontier(context),
+            unit=context.unit,
         )
 
 

@@ -12,6 +12,7 @@ from nacre.report.charts import Row, draw_rows
 from nacre.report.sections.base import Context
 from nacre.report.sentences import name_method, state_interval, state_level
 from nacre.report.templates import render
+from nacre.report.terms import state_scope
 
 
 @dataclass(frozen=True)
@@ -23,13 +24,14 @@ class Gain:
     def render(self, context: Context) -> Markup:
         """Always there."""
         record = context.record
-        line = context.prices.lines[list(record.candidates).index(context.chosen)]
+        line = context.line
         before = Interval(
             mean=finite(line.gain), low=finite(line.gain_low), high=finite(line.gain_high)
         )
         net = shift(record.new_value, -record.cost.total)
         return render(
             "sections/gain.html",
+            scope=state_scope(record),
             level=state_level(record),
             old_level=None if record.old_value.low is None else record.confidence_level,
             old_method=name_method(record.old_value),

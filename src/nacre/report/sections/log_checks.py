@@ -15,7 +15,7 @@ from nacre.report.sections.base import Context
 from nacre.report.sentences import capitalise, flatten
 from nacre.report.svg import Axis, element, line, picture
 from nacre.report.templates import render
-from nacre.report.text import clean
+from nacre.report.text import clean, format_number
 
 BARS = 24
 HEIGHT = 130.0
@@ -35,7 +35,8 @@ class LogChecks:
             forbidden=capitalise(clean(record.forbidden)),
             notes=list_notes(record)[: most.most_notes],
             checks=_list_checks(record, most.most_facts),
-            returns=draw_returns(context.evidence, record),
+            returns=draw_returns(context.evidence),
+            returns_caption=state_returns(context),
         )
 
 
@@ -68,24 +69,63 @@ def _is_group(facts: object) -> bool:
     return isinstance(facts, Mapping) and bool(facts)
 
 
-def draw_returns(evidence: Evidence, record: DecisionRecord) -> Markup | None:
-    """Histogram of the episodes' returns, with the old policy's value as a line."""
-    returns = evidence.returns[np.isfinite(evidence.returns)]
-    if len(returns) < 2:
+def draw_returns(evidence: Evidence) -> Markup | None:
+    """Histogram of what the episodes are worth, with their mean as a line.
+
+    Where episodes were cut off, bars hold the predicted rest, too, and an outline shows what was
+    seen.
+    """
+    seen = evidence.returns
+    whole = seen + evidence.tails if evidence.tails.size else seen
+    finite = np.isfinite(seen) & np.isfinite(whole)
+    seen, whole = seen[finite], whole[finite]
+    if len(whole) < 2:
         return None
-    low, high = float(returns.min()), float(returns.max())
+    low, high = float(min(seen.min(), whole.min())), float(max(seen.max(), whole.max()))
     room = 0.04 * (high - low) or 1.0
     axis = Axis(low - room, high + room, LEFT, RIGHT)
-    counts, edges = np.histogram(returns, BARS, (low - room, high + room))
-    unit = (HEIGHT - 24) / counts.max()
+    counts, edges = np.histogram(whole, BARS, (low - room, high + room))
+    seen_counts, _ = np.histogram(seen, edges)
+    unit = (HEIGHT - 24) / max(counts.max(), seen_counts.max())
     parts = draw_scale(axis, HEIGHT)
-    for count, start, end in zip(counts, edges[:-1], edges[1:], strict=True):
-        x, height = axis.place(float(start)), float(count * unit)
-        width = axis.place(float(end)) - x - 1
+    places = [axis.place(float(edge)) for edge in edges]
+    for count, start, end in zip(counts, places[:-1], places[1:], strict=True):
+        height = float(count * unit)
         parts.append(
-            element("rect", x=x, y=HEIGHT - height, width=width, height=height, class_="old-bar")
+            element(
+                "rect",
+                x=start,
+                y=HEIGHT - height,
+                width=end - start - 1,
+                height=height,
+                class_="old-bar",
+            )
         )
-    if record.old_value.mean is not None:
-        x = axis.place(record.old_value.mean)
-        parts.append(line(x, 10, x, HEIGHT, "whisker old"))
-    return picture("Returns of the episodes in the log", HEIGHT + 22, *parts)
+    if has_tails(evidence):
+        steps = [
+            f"{x:.2f},{HEIGHT - float(count * unit):.2f}"
+            for count, start, end in zip(seen_counts, places[:-1], places[1:], strict=True)
+            for x in (start, end)
+        ]
+        parts.append(element("polyline", points=" ".join(steps), class_="curve other"))
+    x = axis.place(float(whole.mean()))
+    parts.append(line(x, 10, x, HEIGHT, "whisker old"))
+    return picture("What the episodes in the log are worth", HEIGHT + 22, *parts)
+
+
+def has_tails(evidence: Evidence) -> bool:
+    """Whether something was added to what was seen."""
+    return bool(evidence.tails.size and np.any(evidence.tails != 0))
+
+
+def state_returns(context: Context) -> str:
+    """What the histogram shows."""
+    evidence = context.evidence
+    if not has_tails(evidence):
+        return "Discounted return of each episode; the line is their mean"
+    seen, added = float(np.mean(evidence.returns)), float(np.mean(evidence.tails))
+    return (
+        "Value of each episode: what was seen, and a prediction of the rest where the episode was "
+        f"cut off. The line is the mean: {format_number(seen + added)} = {format_number(seen)} "
+        f"seen + {format_number(added)} predicted. Outline: what was seen alone"
+    )

@@ -8,13 +8,14 @@ from typing import Any
 
 from markupsafe import Markup
 
+from nacre.advice.names import Names
 from nacre.report.sections.base import Context
 from nacre.report.sentences import capitalise
 from nacre.report.templates import render
+from nacre.report.terms import add_unit, read_unit
 from nacre.report.text import clean, format_number, format_share
 
 LONGEST_STATE = 120
-COORDINATES = 6
 
 
 @dataclass(frozen=True)
@@ -35,8 +36,8 @@ class Overlap:
             candidate=clean(context.chosen.name),
             outside=shares[0],
             outside_old=shares[1],
-            penalty=_read_penalty(overlap),
-            missing=list_missing(overlap)[: context.drawing.most_notes],
+            penalty=state_penalty(context),
+            missing=list_missing(overlap, context.names)[: context.drawing.most_notes],
             note=capitalise(clean(note)) if isinstance(note, str) else "",
         )
 
@@ -47,21 +48,35 @@ def read_share(facts: Mapping[str, Any], name: str) -> str | None:
     return None if share is None or not 0 <= share <= 1 else format_share(share)
 
 
-def list_missing(overlap: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+def list_missing(
+    overlap: Mapping[str, Any], names: Names | None = None
+) -> list[tuple[str, str, str]]:
     """State, action and share of typical cases that the log does not hold."""
+    called = names or Names()
     cases = overlap.get("missing")
     if not isinstance(cases, list | tuple):
         return []
     return [
-        (_word(one.get("state")), _word(one.get("action")), read_share(one, "share") or "unknown")
+        (
+            clean(called.name_state(one.get("state")), LONGEST_STATE),
+            clean(called.name_action(one.get("action")), LONGEST_STATE),
+            read_share(one, "share") or "unknown",
+        )
         for one in cases
         if isinstance(one, Mapping)
     ]
 
 
-def _read_penalty(overlap: Mapping[str, Any]) -> str:
-    penalty = _read_number(overlap, "penalty")
-    return "without a limit" if penalty is None else f"by {format_number(penalty)}"
+def state_penalty(context: Context) -> str:
+    """By how much the largest penalty of an estimator that counts lowers the lower bound."""
+    usable = [one for one in context.chosen.estimates if one.informative]
+    penalties = [one.overlap_penalty for one in usable]
+    if not penalties or any(penalty is None for penalty in penalties):
+        return "without a limit"
+    most = max(penalty for penalty in penalties if penalty is not None)
+    if most == 0:
+        return "by nothing"
+    return f"by {add_unit(format_number(most), read_unit(context.record))}"
 
 
 def _read_number(facts: Mapping[str, Any], name: str) -> float | None:
@@ -69,10 +84,3 @@ def _read_number(facts: Mapping[str, Any], name: str) -> float | None:
     if isinstance(number, bool) or not isinstance(number, int | float):
         return None
     return float(number)
-
-
-def _word(value: Any) -> str:
-    if isinstance(value, list | tuple):
-        shown = ", ".join(_word(one) for one in value[:COORDINATES])
-        return clean(f"({shown}{', …' if len(value) > COORDINATES else ''})", LONGEST_STATE)
-    return f"{value:.3g}" if isinstance(value, float) else clean(value, LONGEST_STATE)

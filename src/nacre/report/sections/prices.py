@@ -22,14 +22,17 @@ from nacre.report.text import format_number
 
 NAMES = ("learning", "transaction")
 REASONS = {
-    "switch": "The lower bound of the net gain is above zero.",
-    "keep": "The upper bounds of all candidates are below zero.",
-    "undecided": "The bounds lie on both sides of zero.",
+    "above": "The lower bound of the net gain is above zero.",
+    "below": "The upper bounds of all candidates are below zero.",
+    "both": "The bounds lie on both sides of zero.",
+    "other": "The upper bound of this candidate is below zero, but another one may still gain.",
+    "unknown": "The log gives no bounds of the net gain.",
+    "forbidden": "This log allows no switch at any weight; see the checks of the log.",
 }
-FORBIDDEN = "This log allows no switch at any weight; see the checks of the log."
-POINTS = {
-    "switch": "The net gain is above zero; the rule compares point estimates.",
-    "keep": "The net gain is not above zero; the rule compares point estimates.",
+POINTS = REASONS | {
+    "above": "The net gain is above zero; the rule compares point estimates.",
+    "below": "The net gain is not above zero; the rule compares point estimates.",
+    "unknown": "No candidate could be evaluated.",
 }
 TOLERANCE = 1e-4
 """As a share of the interval: recorded and tried bounds that differ less are the same."""
@@ -55,6 +58,8 @@ class OtherPrices:
             weights=prices.weights,
             two_weights=prices.has_two_weights,
             points=prices.rule == "paper",
+            asked=None if prices.ladder is None else prices.ladder.asked,
+            shows_confidence=prices.rule == "bounds" and not prices.forbidden,
             differs=tryable and not agrees(context),
         )
 
@@ -64,12 +69,9 @@ def describe_for_script(prices: Prices) -> dict[str, Any]:
     document = prices.as_json()
     if not prices.can_be_tried:
         return document
-    reasons = POINTS if prices.rule == "paper" else REASONS
-    if prices.forbidden:
-        reasons = reasons | {"undecided": FORBIDDEN}
     return document | {
         "headlines": HEADLINES,
-        "reasons": reasons,
+        "reasons": POINTS if prices.rule == "paper" else REASONS,
         "reach": dataclasses.asdict(find_reach(prices)),
         "map": FRAME,
         "interval_axis": dataclasses.asdict(find_axis(prices)),

@@ -18,5 +18,12 @@ class Starts:
 
     def render(self, context: Context) -> Markup | None:
         """Nothing where no start was given."""
-        starts = context.record.starts[: context.drawing.most_listed]
-        return render("sections/starts.html", starts=starts) if starts else None
+        # A gain without its interval says nothing about one state.
+        starts = [
+            one
+            for one in context.record.starts
+            if one.net_gain.low is not None and one.net_gain.high is not None
+        ][: context.drawing.most_listed]
+        return (
+            render("sections/starts.html", starts=starts, names=context.names) if starts else None
+        )

@@ -6,16 +6,30 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from nacre.advice.record import DecisionRecord
+from nacre.advice.record import CandidateEntry, DecisionRecord
 from nacre.report.sections.base import Context
-from nacre.report.sentences import HEADLINES, capitalise, state_level
+from nacre.report.sentences import HEADLINES, capitalise, state_interval, state_level
 from nacre.report.templates import render
-from nacre.report.text import clean, format_level, format_number, format_percent, half_width
+from nacre.report.terms import (
+    add_unit,
+    read_unit,
+    state_gain_per_episode,
+    state_highest_cost,
+    state_payback,
+    state_span,
+)
+from nacre.report.text import (
+    clean,
+    format_bound,
+    format_confidence,
+    format_level,
+    format_number,
+    half_width,
+    spell_numbers,
+)
 
 LONGEST_NAME = 60
 LONGEST_REMEDY = 1000
-HIGHEST = 0.999
-"""No higher confidence is told as a number."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +46,16 @@ class Verdict:
             verdict=record.verdict,
             headline=HEADLINES[record.verdict],
             answer=state_verdict(record),
-            reason=capitalise(clean(record.reason)),
+            terms=[
+                sentence
+                for sentence in (
+                    state_payback(record),
+                    state_gain_per_episode(record),
+                    state_highest_cost(context.line, record),
+                )
+                if sentence
+            ],
+            reason=capitalise(spell_numbers(clean(record.reason))),
             remedy=state_remedy(record),
             interval=state_bounds(record),
             confidence=state_confidence(record),
@@ -46,6 +69,7 @@ def state_verdict(record: DecisionRecord) -> str:
     name = f"“{clean(record.chosen, LONGEST_NAME)}”"
     mean = record.net_gain.mean
     gain = format_number(mean, half_width(record.net_gain.low, record.net_gain.high))
+    gain = add_unit(gain, read_unit(record)) + state_span(record)
     if record.verdict == "switch":
         return (
             f"Replace the old policy by {name}. After the switching cost it is expected to gain "
@@ -66,7 +90,24 @@ def state_verdict(record: DecisionRecord) -> str:
     if mean > 0:
         expected = f"{name} is expected to gain {gain} after the switching cost"
         return f"{start}: {expected}, but this is not proven."
+    other = find_possible(record)
+    if other is not None:
+        return (
+            f"{start}: no gain is expected of any candidate, and {name} is ruled out, but "
+            f"“{clean(other.name, LONGEST_NAME)}” may still gain: {state_interval(other.net_gain)}."
+        )
     return f"{start}: no gain is expected of any candidate, but a gain is not ruled out."
+
+
+def find_possible(record: DecisionRecord) -> CandidateEntry | None:
+    """Where the chosen finalist cannot gain: another one that may, and leaves the answer open."""
+    high = record.net_gain.high
+    if high is None or high >= 0:
+        return None
+    others = (one for one in record.candidates if one is not record.chosen_entry)
+    return next(
+        (one for one in others if one.net_gain.high is None or one.net_gain.high >= 0), None
+    )
 
 
 def state_bounds(record: DecisionRecord) -> str:
@@ -76,8 +117,8 @@ def state_bounds(record: DecisionRecord) -> str:
     if spread is None:
         return "The log gives no bounds of the net gain."
     words = (
-        f"The net gain lies between {format_number(low, spread)} and "
-        f"{format_number(high, spread)}: {state_level(record)}."
+        f"The net gain lies between {format_bound(low, spread)} and "
+        f"{format_bound(high, spread)}: {state_level(record)}."
     )
     if record.interval_level > record.confidence_level + 1e-9:
         shared = "finalists" if len(record.candidates) > 1 else "looks at the log"
@@ -98,8 +139,7 @@ def state_confidence(record: DecisionRecord) -> str | None:
     agrees = (record.probability > record.confidence_level) == proven
     if record.rule != "bounds" or record.forbidden or record.probability <= 0.5 or not agrees:
         return None
-    surest = record.probability > HIGHEST
-    most = f"{format_level(HIGHEST)} and more" if surest else format_percent(record.probability)
+    most = format_confidence(record.probability, record.confidence_level)
     return (
         f"It would be a switch at any confidence up to {most}; "
         f"{format_level(record.confidence_level)} was asked for."

@@ -1,4 +1,4 @@
-"""Progress for people: a live line on a terminal, plain lines elsewhere, or nothing."""
+"""Progress for people: live bars on a terminal, one line in a notebook, plain lines, or nothing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TextIO
+from typing import Literal, TextIO
 
 from rich.console import Console
 from rich.progress import BarColumn, ProgressColumn, Task, TaskID, TextColumn
@@ -18,6 +18,8 @@ from rich.text import Text
 from nacre.training.progress import NoProgress, Progress, ProgressEvent
 
 Clock = Callable[[], float]
+Shown = Progress | Literal[False] | None
+"""Who hears of progress: somebody, nobody, or whoever looks."""
 
 
 class PlainLines:
@@ -132,6 +134,30 @@ class LiveBar:
             self._begin_pause()
 
 
+class NotebookLine:
+    """One line of a notebook that is written over."""
+
+    def __init__(self, clock: Clock = time.monotonic, interval: float = 0.5) -> None:
+        from IPython.display import display
+
+        self._clock, self._interval = clock, interval
+        self._began, self._last = clock(), -math.inf
+        self._handle = display({"text/plain": "preparing"}, raw=True, display_id=True)
+
+    def __call__(self, event: ProgressEvent) -> None:
+        """Say how far it is; the end always, what comes in between a few times a second."""
+        now = self._clock()
+        if not event.share or (now - self._last < self._interval and event.share < 1.0):
+            return
+        self._last = now
+        elapsed = now - self._began
+        line = f"{event.share:.0%} of all, {elapsed:.0f} s, about "
+        line += f"{_extrapolate(elapsed, event.share):.0f} s left: {event.stage}"
+        if event.share >= 1.0:
+            line = f"done in {elapsed:.0f} s"
+        self._handle.update({"text/plain": line}, raw=True)
+
+
 class _TimeLeft(ProgressColumn):
     """Counts down to the time at which a task should end, and shows nothing where none is known."""
 
@@ -164,6 +190,28 @@ def open_reporter(*, quiet: bool = False, stream: TextIO | None = None) -> Itera
             yield bar
     else:
         yield PlainLines(stream)
+
+
+@contextlib.contextmanager
+def open_default() -> Iterator[Progress]:
+    """What Python shows by itself: on a terminal and in a notebook how far it is, else nothing."""
+    if _is_notebook():
+        yield NotebookLine()
+    else:
+        with open_reporter(quiet=not sys.stderr.isatty()) as reporter:
+            yield reporter
+
+
+def open_progress(given: Shown) -> contextlib.AbstractContextManager[Progress]:
+    """What is given; without it what Python shows by itself; nothing for False."""
+    return open_default() if given is None else contextlib.nullcontext(given or NoProgress())
+
+
+def _is_notebook() -> bool:
+    """Whether a kernel of Jupyter runs this; asks nothing to be imported that is not there yet."""
+    shell = sys.modules.get("IPython")
+    running = None if shell is None else shell.get_ipython()
+    return running is not None and type(running).__name__ == "ZMQInteractiveShell"
 
 
 @dataclass(frozen=True)

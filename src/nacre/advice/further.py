@@ -1,0 +1,37 @@
+"""What a record says beyond the decision: the user's terms, risk, and hidden confounding."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from nacre.advice.confounding import describe_confounding
+from nacre.advice.own_terms import describe_value
+from nacre.advice.risk import describe_risk
+from nacre.advice.setting import Setting
+from nacre.inference.evidence import Evidence
+from nacre.inference.intervals import find_hull
+from nacre.inference.rule import Decision
+
+
+def describe_further(
+    setting: Setting, results: Mapping[str, Any], decision: Decision, evidence: Sequence[Evidence]
+) -> dict[str, Any]:
+    """Fields of the record."""
+    split, chosen = results["split"], evidence[decision.chosen]
+    policies = split.old_policy, results["finalists"][decision.chosen].policy
+    discount, terms = setting.config.discount, setting.cost.terms
+    further: dict[str, Any] = {
+        "value": describe_value(terms, chosen, decision.level),
+        "risk": describe_risk(split.test, *policies, discount, decision.level),
+    }
+    # Only a switch can be turned into something worse.
+    if decision.verdict == "switch":
+        further["confounding"] = describe_confounding(
+            split.test,
+            *policies,
+            discount,
+            low=find_hull(chosen.estimates, decision.level)[0] / terms.episodes,
+            cost=chosen.price.total / terms.episodes,
+        )
+    return further

@@ -1,0 +1,59 @@
+"""A gain in the user's own terms: its unit, and how many episodes pay the cost back.
+
+The cost is paid once, the gain comes with every episode. Over a horizon of N episodes the net gain
+is N · (V(new) - V(old)) - C. Without terms N is one, as in the paper.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from nacre.errors import InputError
+
+LONGEST_UNIT = 24
+
+
+@dataclass(frozen=True)
+class ValueTerms:
+    """The table [value] of a cost.toml.
+
+    Args:
+        unit: Of reward and cost, such as "€"; nothing if not given.
+        episodes_per_day: How many episodes a day the policy runs.
+        horizon_days: Days over which the switch has to pay.
+    """
+
+    unit: str = ""
+    episodes_per_day: float | None = None
+    horizon_days: float | None = None
+
+    def __post_init__(self) -> None:
+        problems = []
+        given = {"episodes_per_day": self.episodes_per_day, "horizon_days": self.horizon_days}
+        for name, number in given.items():
+            if number is not None and not 0 < number < math.inf:
+                problems.append(f"{name} = {number}: must be a number above 0")
+        missing = [name for name, number in given.items() if number is None]
+        if len(missing) == 1:
+            problems.append(f"{missing[0]} is missing: episodes a day and horizon go together")
+        if not problems and not missing and self.episodes < 1:
+            problems.append(
+                f"episodes_per_day · horizon_days = {self.episodes:g}: must be one episode at least"
+            )
+        if len(self.unit) > LONGEST_UNIT or not (self.unit == "" or self.unit.isprintable()):
+            problems.append(f"unit = {self.unit!r:.60}: at most {LONGEST_UNIT} printable letters")
+        if problems:
+            raise InputError(problems)
+
+    @property
+    def episodes(self) -> float:
+        """N: the episodes that share the cost."""
+        if self.episodes_per_day is None or self.horizon_days is None:
+            return 1.0
+        return self.episodes_per_day * self.horizon_days
+
+    def as_json(self) -> dict[str, Any]:
+        """The table as the file has it; nothing where nothing was said."""
+        return {name: value for name, value in vars(self).items() if value not in ("", None)}
