@@ -1,13 +1,9 @@
-"""Engines: the same results wherever tasks run, shared objects by name, lost workers, versions."""
+"""Engines: shared objects by name, lost workers, versions, logs by address."""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
-import importlib.util
-import json
-import os
-import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,7 +18,8 @@ from nacre.logs import read_log, write_log
 from nacre.parallel import payload
 from nacre.parallel.engine import Engine, open_engine
 from nacre.parallel.payload import Made, Names, check_code, describe_code, pack, run_task, unpack
-from tests.support.rooms import OLD, ask_about_rooms, make_policy, make_rooms_log
+from tests.support.rooms import OLD, make_policy, make_rooms_log
+from tests.support.small_tasks import die_once, give_back, refuse
 
 EXTRAS = {"dask": "distributed", "ray": "ray"}
 
@@ -38,41 +35,26 @@ class Square:
 
 
 @pytest.fixture(scope="module")
-def numbers() -> Iterator[Any]:
-    with open_engine(Engine("local", workers=1)) as workers:
-        yield workers
+def workers() -> Iterator[Any]:
+    with open_engine(Engine("local", workers=1)) as opened:
+        yield opened
 
 
-def test_an_exception_comes_back_as_it_was(numbers: Any) -> None:
-    assert numbers.submit(int, "12").result() == 12
+def test_an_exception_comes_back_as_it_was(workers: Any) -> None:
+    assert workers.submit(int, "12").result() == 12
     with pytest.raises(InputError, match="no good") as caught:
-        numbers.submit(_refuse).result()
+        workers.submit(refuse).result()
     assert caught.value.problems == ("no good; do better", "nor this")
 
 
-def _refuse() -> None:
-    raise InputError(["no good; do better", "nor this"])
-
-
-def test_a_shared_object_comes_back_as_itself(numbers: Any) -> None:
+def test_a_shared_object_comes_back_as_itself(workers: Any) -> None:
     shared = {"large": np.arange(5)}
-    numbers.share(shared)
-    assert numbers.submit(_return_with_process, shared).result()[0] is shared
+    workers.share(shared)
+    assert workers.submit(give_back, shared).result() is shared
 
 
-def _return_with_process(value: Any) -> tuple[Any, int]:
-    return value, os.getpid()
-
-
-def test_a_task_whose_worker_is_killed_begins_again(numbers: Any, tmp_path: Path) -> None:
-    assert numbers.submit(_die_once, tmp_path / "died").result() == "alive"
-
-
-def _die_once(mark: Path) -> str:
-    if not mark.exists():
-        mark.touch()
-        os.kill(os.getpid(), signal.SIGKILL)
-    return "alive"
+def test_a_task_whose_worker_is_killed_begins_again(workers: Any, tmp_path: Path) -> None:
+    assert workers.submit(die_once, tmp_path / "died").result() == "alive"
 
 
 def test_shared_objects_are_made_where_they_are_needed_and_once() -> None:
@@ -148,21 +130,6 @@ def test_an_engine_that_is_not_installed_says_which_extra(
     monkeypatch.setitem(sys.modules, EXTRAS[name], None)
     with pytest.raises(InputError, match=rf"nacre\[{name}\]"), open_engine(name):
         pass
-
-
-def _numbers_of(document: dict[str, Any]) -> str:
-    return json.dumps({**document, "wall_seconds": 0}, sort_keys=True)
-
-
-@pytest.mark.parametrize("name", ["local", "dask", "ray"])
-def test_every_engine_gives_the_same_record(name: str, tmp_path: Path) -> None:
-    if name in EXTRAS and importlib.util.find_spec(EXTRAS[name]) is None:
-        pytest.skip(f"{EXTRAS[name]} is not installed")
-    path = tmp_path / "log.parquet"
-    write_log(make_rooms_log(), path)
-    here = ask_about_rooms(log=read_log(path))
-    there = ask_about_rooms(log=read_log(path), engine=Engine(name, workers=2))
-    assert _numbers_of(there.as_json()) == _numbers_of(here.as_json())
 
 
 def test_a_log_that_changes_meanwhile_is_refused(tmp_path: Path) -> None:

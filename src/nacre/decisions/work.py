@@ -120,6 +120,7 @@ def decide(work: Work) -> Outcome:
             config=dataclasses.replace(suggest_config(log), **work.changes),
             uncertainty=find_uncertainty(origin),
             seed=entry.seed,
+            progress=False,
             engine=Engine("threads", workers=1),
         )
         out = advice.save(folder / "advice")
