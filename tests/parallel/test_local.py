@@ -37,22 +37,20 @@ def test_results_come_as_they_are_asked_for() -> None:
 
 
 def test_several_processes_are_new_and_keep_to_one_processor() -> None:
-    found = dict(map_tasks(_pid_and_processors, [5, 6, 7], processes=2))
+    found = dict(map_tasks(_pid_and_processors, [5, 6, 7], engine=Engine("local", workers=2)))
     assert {index: task for index, (task, _, _) in found.items()} == {0: 5, 1: 6, 2: 7}
     assert os.getpid() not in {pid for _, pid, _ in found.values()}
     assert all(len(processors) == 1 for _, _, processors in found.values())
 
 
-def test_a_single_task_needs_no_other_process() -> None:
-    ((_, (_, pid, _)),) = map_tasks(_pid_and_processors, [1], processes=4)
-    assert pid == os.getpid()
-    assert list(map_tasks(_pid_and_processors, [], processes=4)) == []
+def test_no_tasks_need_no_engine() -> None:
+    assert list(map_tasks(_pid_and_processors, [], engine="local")) == []
 
 
-@pytest.mark.parametrize("processes", [1, 2])
-def test_the_first_failure_ends_everything(processes: int) -> None:
+@pytest.mark.parametrize("engine", [None, Engine("local", workers=2)])
+def test_the_first_failure_ends_everything(engine: Engine | None) -> None:
     with pytest.raises(ZeroDivisionError):
-        list(map_tasks(_invert, [1, 0, 2, 4], processes=processes))
+        list(map_tasks(_invert, [1, 0, 2, 4], engine=engine))
 
 
 def _invert(task: int) -> float:
@@ -83,7 +81,7 @@ def wait(name):
     time.sleep(600)
 
 if __name__ == "__main__":
-    list(map_tasks(wait, sys.argv[1:], processes=2))
+    list(map_tasks(wait, sys.argv[1:], engine=Engine("local", workers=2)))
 """
 
 

@@ -114,27 +114,21 @@ def map_tasks(
     function: Callable[[Task], Result],
     tasks: Sequence[Task],
     *,
-    processes: int = 1,
-    engine: Engine | None = None,
+    engine: EngineSource | None = None,
 ) -> Iterator[tuple[int, Result]]:
     """Apply a function to every task; results come as they are done, each with its task's index.
 
-    Workers are new processes (nothing is inherited), keep to one processor, and both function and
-    tasks must be importable or picklable. The first failure ends everything.
+    Both function and tasks must be importable or picklable. The first failure ends everything.
 
     Args:
         function: A function of a module.
         tasks: What to apply it to.
-        processes: Of the engine `local`, where no other is given; 1 runs here, one task after the
-            other.
-        engine: Where to run.
+        engine: Where to run; here, one task after the other, if not given.
     """
-    if engine is None:
-        if processes <= 1 or len(tasks) <= 1:
-            for index, task in enumerate(tasks):
-                yield index, function(task)
-            return
-        engine = Engine("local", workers=min(processes, len(tasks)))
+    if engine is None or not tasks:
+        for index, task in enumerate(tasks):
+            yield index, function(task)
+        return
     with open_engine(engine) as workers:
         waiting = {workers.submit(function, task): index for index, task in enumerate(tasks)}
         while waiting:

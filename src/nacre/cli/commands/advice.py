@@ -156,7 +156,7 @@ def advise(
     from nacre.tracking import combine_reporters, open_tracking
     from nacre.training.progress_display import open_reporter
 
-    chosen = choose_engine(engine or ("threads" if workers else None), address, workers)
+    chosen = choose_engine(engine, address, workers, "threads")
     check_folder(out, force=force)
     price = read_cost(cost_file)
     seconds = None if budget is None else read_budget(budget)
@@ -219,6 +219,9 @@ def advise(
 def demo(
     out: AdviceFolder = None,
     force: Force = False,
+    engine: EngineName = None,
+    address: Address = None,
+    workers: Workers = None,
     config_file: ConfigFile = None,
     as_json: AsJson = False,
     seed: Seed = 0,
@@ -234,12 +237,13 @@ def demo(
     from nacre.cli.folders import check_folder
     from nacre.training.progress_display import open_reporter
 
+    chosen = choose_engine(engine, address, workers, "threads")
     check_folder(out, force=force)
     example = examples.load_traffic()
     if not (quiet or as_json):
         console.print_text(introduce(example))
     with open_reporter(quiet=quiet) as reporter:
-        found = run_demo(seed, reporter, example)
+        found = run_demo(seed, reporter, example, chosen or "threads")
     _save(found, out, as_json=as_json, quiet=quiet)
     _present(found, out, as_json=as_json, quiet=quiet)
     if not (quiet or as_json):

@@ -11,9 +11,9 @@ from nacre.cli.commands.options import (
     Address,
     AsJson,
     EngineName,
-    Processes,
     Quiet,
     SettingsFile,
+    Workers,
     choose_engine,
 )
 
@@ -21,7 +21,7 @@ app = typer.Typer()
 
 REPRODUCE_EXAMPLES = """\b
 Examples:
-  nacre reproduce sumo --seeds 4-13 --processes 2
+  nacre reproduce sumo --seeds 4-13 --workers 2
   nacre reproduce gymnasium --rows 'hopper-*' --seeds 4
   nacre reproduce sumo --summary
 """
@@ -53,9 +53,9 @@ def reproduce(
     steps: Annotated[
         int | None, typer.Option("--steps", help="Transitions of a log; else the paper's number.")
     ] = None,
-    processes: Processes = 1,
     engine: EngineName = None,
     address: Address = None,
+    workers: Workers = None,
     out: Annotated[Path, typer.Option("--out", help="Folder of the records.")] = Path("results"),
     summary: Annotated[
         bool,
@@ -89,7 +89,6 @@ def reproduce(
     if summary:
         console.print_results(chosen, out, docs, as_json=as_json, quiet=quiet)
         return
-    engine_chosen = choose_engine(engine, address, processes)
     plan = Plan(
         tuple(chosen),
         tuple(name.strip() for name in configuration.split(",")),
@@ -100,7 +99,7 @@ def reproduce(
         open_reporter=NoProgress if quiet else partial(PlainLines, interval=30.0),
     )
     total, done = len(list_places(plan)), []
-    for places in run_plan(plan, processes=processes, engine=engine_chosen):
+    for places in run_plan(plan, engine=choose_engine(engine, address, workers)):
         done += places
         if not quiet:
             typer.echo(f"{len(done)} of {total} records, last {places[-1]}", err=True)

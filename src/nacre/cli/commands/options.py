@@ -51,9 +51,6 @@ CostFile = Annotated[Path, typer.Option("--cost", help="What switching costs, co
 AdviceFolder = Annotated[
     Path | None, typer.Option("--out", help="Folder for the page, the record and the policy.")
 ]
-Processes = Annotated[
-    int, typer.Option("--processes", "--workers", min=1, help="Processes to use.")
-]
 EngineName = Annotated[
     str | None,
     typer.Option("--engine", help="Where independent work runs: threads, local, dask or ray."),
@@ -63,7 +60,8 @@ Address = Annotated[
     typer.Option("--address", help="Of a Dask scheduler or a Ray cluster that runs already."),
 ]
 Workers = Annotated[
-    int | None, typer.Option("--workers", min=1, help="Workers to start on this machine.")
+    int | None,
+    typer.Option("--workers", "--processes", min=1, help="Tasks that run at a time here."),
 ]
 Force = Annotated[
     bool,
@@ -82,19 +80,25 @@ Start = Annotated[
 ]
 
 
-def choose_engine(name: str | None, address: str | None, workers: int | None) -> Any:
+def choose_engine(
+    name: str | None, address: str | None, workers: int | None, otherwise: str = "local"
+) -> Any:
     """The engine that options name; None if they name none.
 
-    A cluster that runs already has its own number of workers.
+    Args:
+        name: Of the engine.
+        address: Of its cluster.
+        workers: How many to start here.
+        otherwise: The engine of workers that are of no named engine.
     """
     from nacre.errors import InputError
     from nacre.parallel.engine import Engine
 
-    if name is None:
-        if address is not None:
-            raise InputError(f"--address {address}: of which engine? add --engine dask or ray")
+    if name is None and address is not None:
+        raise InputError(f"--address {address}: of which engine? add --engine dask or ray")
+    if name is None and workers is None:
         return None
-    return Engine(name, address, workers if address is None else None)
+    return Engine(name or otherwise, address, workers)
 
 
 def read_confidence(value: float) -> float:
