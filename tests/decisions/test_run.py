@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from nacre.costs.toml import write_cost
 from nacre.decisions.overview import dump_overview
 from nacre.decisions.run import LINES, PAGE, count_failures, run_decisions
 from nacre.decisions.table import read_entries
+from nacre.decisions.work import decide, prepare
 from nacre.errors import InputError
 from nacre.files.manifest import find_changes, read_manifest
 from nacre.logs import read_log, write_log
@@ -97,6 +100,18 @@ def test_all_are_made_but_the_one_that_cannot(folder: Path) -> None:
     before = (out / "whole" / "decision.json").stat().st_mtime_ns
     assert run_decisions(entries, out, "threads") == lines
     assert (out / "whole" / "decision.json").stat().st_mtime_ns == before
+
+
+def test_a_log_that_changes_meanwhile_is_refused(folder: Path, tmp_path: Path) -> None:
+    log = tmp_path / "log.parquet"
+    write_log(sample_rooms(), log)
+    entry = replace(read_entries(folder / "decisions.toml")[0], log=str(log))
+    work, named = prepare(entry), prepare(replace(entry, sha256="another"))
+    os.utime(log, (1, 1))
+    with pytest.raises(InputError, match=r"has another size or time .* begin anew, or name its"):
+        decide(work)
+    with pytest.raises(InputError, match=r"the table says another; correct the table"):
+        decide(named)
 
 
 def test_names_in_the_page_are_text() -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from nacre.advice.record import read_decision
 from nacre.costs.toml import write_cost
 from nacre.decisions.run import run_decisions
 from nacre.decisions.table import read_entries
@@ -80,7 +81,14 @@ def test_every_engine_gives_the_same_record(
     log = read_log(folder / "log-0.parquet")
     here = ask_about_rooms(log=log)
     there = ask_about_rooms(log=log, engine=_choose(name, request))
-    assert _without_time(there.as_json()) == _without_time(here.as_json())
+    assert _without_run(there.as_json()) == _without_run(here.as_json())
+    # How it ran is recorded where it was not here.
+    assert here.record.execution == {}
+    assert there.record.execution["engine"] == name
+    for figures in there.record.execution["tasks"].values():
+        assert figures["seconds"] > 0
+        assert min(figures["bytes_in"], figures["bytes_out"], figures["memory"]) > 0
+    assert {"split", "finalists", "costs"} < set(there.record.execution["tasks"])
 
 
 def test_a_killed_worker_changes_no_bit(folder: Path, tmp_path: Path, scheduler: Any) -> None:
@@ -97,9 +105,12 @@ def test_a_killed_worker_changes_no_bit(folder: Path, tmp_path: Path, scheduler:
     engine = Engine("dask", scheduler.scheduler.address)
     there = run_decisions(entries, tmp_path / "there", engine, on_line=kill)
     assert [line["verdict"] for line in here] == ["switch"] * 4
-    assert [_without_time(line) for line in there] == [_without_time(line) for line in here]
+    assert [_without_run(line) for line in there] == [_without_run(line) for line in here]
+    for entry in entries:
+        records = [read_decision(tmp_path / name / entry.name) for name in ("here", "there")]
+        assert len({_without_run(record.as_json()) for record in records}) == 1
     assert killed != list(scheduler.run(os.getpid).values())
 
 
-def _without_time(document: dict[str, Any]) -> str:
-    return json.dumps({**document, "wall_seconds": 0}, sort_keys=True)
+def _without_run(document: dict[str, Any]) -> str:
+    return json.dumps({**document, "wall_seconds": 0, "execution": {}}, sort_keys=True)

@@ -90,5 +90,5 @@ def advise(
     kept = KeptTasks.open(folder, setting, given.candidates, began)
     graph = plan_tasks(setting, given.candidates)
     with open_progress(progress) as heard:
-        results = run_tasks(graph, kept, heard, setting, engine)
-    return build_advice(setting, results, began=began - kept.seconds_before)
+        results, execution = run_tasks(graph, kept, heard, setting, engine)
+    return build_advice(setting, results, began=began - kept.seconds_before, execution=execution)

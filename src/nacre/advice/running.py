@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from functools import partial
 from typing import Any
 
@@ -10,8 +12,9 @@ from nacre.advice.kept_tasks import KeptTasks
 from nacre.advice.meter import Meter
 from nacre.advice.setting import Setting
 from nacre.logs import Log
-from nacre.parallel.engine import EngineSource, open_engine
+from nacre.parallel.engine import EngineSource, Workers, open_engine
 from nacre.parallel.graph import Task, find_needed, run_graph
+from nacre.parallel.remote import TaskFuture
 from nacre.training.progress import NoProgress, Progress, ProgressEvent
 
 
@@ -21,8 +24,8 @@ def run_tasks(
     progress: Progress,
     setting: Setting,
     engine: EngineSource,
-) -> dict[str, Any]:
-    """The results of all tasks; those that are kept do not run again."""
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The results of all tasks, and what they took. Those that are kept do not run again."""
     meter = Meter(progress, {task.name: task.work for task in graph})
     known = kept.read(task.name for task in graph)
     left = {task.name for task in find_needed(graph, known)}
@@ -30,18 +33,29 @@ def run_tasks(
         meter.finish(name)
 
     with open_engine(engine, meter.stop) as workers:
+        execution = _describe(engine, workers)
         listen = meter.listen if workers.here else _ignore
         if not workers.here:
             workers.share(setting.log, _find_opener(setting.log))
             workers.share(setting)
 
-        def finish(name: str, result: Any) -> None:
-            kept.add(name, result)
+        def finish(name: str, future: Future[Any]) -> None:
+            kept.add(name, future.result())
+            if isinstance(future, TaskFuture) and future.figures is not None:
+                execution["tasks"][name] = dataclasses.asdict(future.figures)
             if not workers.here:
                 meter.listen(name)(ProgressEvent(name, 0, 1, 0))
             meter.finish(name)
 
-        return run_graph(graph, workers, listen, finish, known)
+        return run_graph(graph, workers, listen, finish, known), execution
+
+
+def _describe(engine: EngineSource, workers: Workers) -> dict[str, Any]:
+    """For the record: where tasks run, if not in this process; what each takes comes later."""
+    if workers.here:
+        return {}
+    name = engine if isinstance(engine, str) else engine.name
+    return {"engine": name, "dashboard": workers.dashboard, "tasks": {}}
 
 
 def _ignore(name: str) -> Progress:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +17,8 @@ from nacre.decisions.work import Outcome, Work, decide, prepare
 from nacre.errors import InputError
 from nacre.files.commit import commit_files, settle
 from nacre.inference.false_discovery import find_q_values
-from nacre.parallel.engine import EngineSource, open_engine
+from nacre.parallel.engine import EngineSource, Workers, open_engine
+from nacre.parallel.remote import TaskFuture
 from nacre.report.saving import KIND, POLICY_FILES
 
 LINE = "line.json"
@@ -33,6 +35,7 @@ def run_decisions(
     engine: EngineSource = "local",
     *,
     fresh: bool = False,
+    on_open: Callable[[Workers], None] = lambda workers: None,
     on_line: Callable[[Line, int], None] = lambda line, left: None,
 ) -> list[Line]:
     """Make all decisions of a table that are not made yet.
@@ -44,32 +47,21 @@ def run_decisions(
         out: Where everything goes.
         engine: Where they are made.
         fresh: Make all of them again.
+        on_open: Hears of the workers when they are there.
         on_line: Hears each line when its decision is made, and how many are left.
 
     Returns:
         A line for each decision, in the order of the table, with its false-discovery rates.
     """
-    lines: dict[str, Line] = {}
-    works: list[Work] = []
-    for entry in entries:
-        try:
-            work = prepare(entry)
-        except InputError as error:
-            lines[entry.name] = _fail(entry.name, error)
-            continue
-        kept = None if fresh else _read_line(out / entry.name, work.identity)
-        if kept is None:
-            works.append(work)
-        else:
-            lines[entry.name] = kept
-    left = len(works)
-    for line in [*lines.values()]:
-        on_line(line, left)
+    lines, works = _look_up(entries, out, fresh=fresh)
+    for line in lines.values():
+        on_line(line, len(works))
     written = time.monotonic()
     with contextlib.ExitStack() as stack:
         waiting: dict[Future[Outcome], Work] = {}
         if works:
             workers = stack.enter_context(open_engine(engine))
+            on_open(workers)
             waiting = {workers.submit(decide, work): work for work in works}
         while waiting:
             done, _ = wait(waiting, return_when=FIRST_COMPLETED)
@@ -86,6 +78,26 @@ def run_decisions(
     return arranged
 
 
+def _look_up(
+    entries: Sequence[Entry], out: Path, *, fresh: bool
+) -> tuple[dict[str, Line], list[Work]]:
+    """Lines of decisions that are made already or cannot be made, and what is left to do."""
+    lines: dict[str, Line] = {}
+    works: list[Work] = []
+    for entry in entries:
+        try:
+            work = prepare(entry)
+        except InputError as error:
+            lines[entry.name] = _fail(entry.name, error)
+            continue
+        kept = None if fresh else _read_line(out / entry.name, work.identity)
+        if kept is None:
+            works.append(work)
+        else:
+            lines[entry.name] = kept
+    return lines, works
+
+
 def write_overview(lines: Sequence[Line], out: Path) -> None:
     """Write the lines as JSONL and as a page, both or neither."""
     text = "".join(json.dumps(line, allow_nan=False) + "\n" for line in lines)
@@ -96,7 +108,9 @@ def _keep(folder: Path, work: Work, future: Future[Outcome]) -> Line:
     """Put the files of a decision into their places, with its line among them."""
     try:
         outcome = future.result()
-        line = {**outcome.line, "folder": work.entry.name, "error": ""}
+        figures = future.figures if isinstance(future, TaskFuture) else None
+        execution = {} if figures is None else dataclasses.asdict(figures)
+        line = {**outcome.line, "folder": work.entry.name, "error": "", "execution": execution}
         files = {**outcome.files, LINE: json.dumps(line, allow_nan=False).encode()}
         commit_files(folder, files, kind=KIND, absent=POLICY_FILES)
     except Exception as error:

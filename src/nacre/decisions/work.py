@@ -20,7 +20,7 @@ from nacre.errors import InputError
 from nacre.files.manifest import FILE_NAME as MANIFEST
 from nacre.files.manifest import digest_json
 from nacre.learners.base import Candidate
-from nacre.logs import read_log
+from nacre.logs import Log, read_log
 from nacre.logs.addresses import describe_state, show_address
 from nacre.logs.schema.mapping import ColumnMap, read_columns
 from nacre.parallel.engine import Engine
@@ -38,6 +38,7 @@ class Work:
         columns: Which column of the log holds what.
         changes: Fields of the configuration that are not as the log suggests.
         policies: Content of the policies' files by name; the old policy's first, if it is a file.
+        state: Sizes and times of the log's files when the work began.
         identity: A digest of all that the answer follows from.
     """
 
@@ -46,6 +47,7 @@ class Work:
     columns: ColumnMap
     changes: Mapping[str, Any]
     policies: tuple[tuple[str, bytes], ...]
+    state: list[list[str]]
     identity: str
 
 
@@ -71,10 +73,11 @@ def prepare(entry: Entry) -> Work:
     columns = read_columns(entry.columns)
     files = [Path(entry.policy)] if Path(entry.policy).is_file() else []
     policies = tuple((path.name, _read(path)) for path in (*files, *entry.candidates))
+    state = describe_state(entry.log)
     identity = digest_json(
         {
             "entry": {key: str(value) for key, value in vars(entry).items()},
-            "log": describe_state(entry.log),
+            "log": state,
             "cost": describe_cost(cost),
             "columns": columns.as_json(),
             "changes": repr(changes),
@@ -83,19 +86,13 @@ def prepare(entry: Entry) -> Work:
             "code": hash_code(),
         }
     )
-    return Work(entry, cost, columns, changes, policies, identity)
+    return Work(entry, cost, columns, changes, policies, state, identity)
 
 
 def decide(work: Work) -> Outcome:
     """In a worker: open the log, advise, and pack what was found."""
     entry = work.entry
-    log = read_log(entry.log, columns=work.columns)
-    if entry.sha256 and log.fingerprint() != entry.sha256:
-        raise InputError(
-            f"{show_address(entry.log)}: has the SHA-256 {log.fingerprint()}, the table "
-            f"says {entry.sha256}; "
-            "correct the table, or restore the log"
-        )
+    log = _open_log(work)
     with tempfile.TemporaryDirectory(prefix="nacre-decision-") as name:
         folder = Path(name)
         options = PolicyOptions(log=log, seed=entry.seed)
@@ -138,6 +135,24 @@ def decide(work: Work) -> Outcome:
         **{key: record[key] for key in ("chosen", "forbidden", "log", "wall_seconds")},
     }
     return Outcome(files, line)
+
+
+def _open_log(work: Work) -> Log:
+    """The log, which has to be the one that the table names, or that lay there at the beginning."""
+    entry = work.entry
+    log = read_log(entry.log, columns=work.columns)
+    place, found = show_address(entry.log), log.fingerprint()
+    if entry.sha256 and found != entry.sha256:
+        raise InputError(
+            f"{place}: has the SHA-256 {found}, the table says {entry.sha256}; correct the table, "
+            "or restore the log"
+        )
+    if not entry.sha256 and work.state and describe_state(entry.log) != work.state:
+        raise InputError(
+            f"{place}: has another size or time than when the work began; begin anew, or name its "
+            "sha256 in the table"
+        )
+    return log
 
 
 def _place(folder: Path, name: str, content: bytes) -> Path:

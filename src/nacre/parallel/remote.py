@@ -46,20 +46,23 @@ class Transport(Protocol):
         ...
 
 
+class TaskFuture(Future[Any]):
+    """A result that is on its way, and what its task took once it is there."""
+
+    figures: Figures | None = None
+
+
 class RemoteWorkers:
     """Tasks travel as bytes, shared objects as names; a task whose worker is lost begins again.
 
     Args:
         transport: Carries them.
-        on_figures: Hears what each task took.
     """
 
     here = False
 
-    def __init__(
-        self, transport: Transport, on_figures: Callable[[Figures], None] = lambda figures: None
-    ) -> None:
-        self._transport, self._on_figures = transport, on_figures
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
         self._names = Names()
         self._needs: dict[str, tuple[str, ...]] = {}
         self._contents: dict[str, bytes] = {}
@@ -79,16 +82,16 @@ class RemoteWorkers:
         self._contents[name] = content
         self._names.add(name, value)
 
-    def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+    def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> TaskFuture:
         """Begin a task as soon as a worker is free."""
         task, needs = pack((function, args, kwargs), self._names)
         names = tuple(dict.fromkeys(one for need in needs for one in (*self._needs[need], need)))
-        future: Future[Any] = Future()
+        future = TaskFuture()
         future.set_running_or_notify_cancel()
         self._begin(future, task, names, tries=1)
         return future
 
-    def _begin(self, future: Future[Any], task: bytes, names: tuple[str, ...], tries: int) -> None:
+    def _begin(self, future: TaskFuture, task: bytes, names: tuple[str, ...], tries: int) -> None:
         try:
             contents = [self._find_place(name) for name in names]
             sent = self._transport.send(run_task, describe_code(), task, names, *contents)
@@ -110,7 +113,7 @@ class RemoteWorkers:
             except BaseException as error:
                 future.set_exception(error)
             else:
-                self._on_figures(answer.figures)
+                future.figures = answer.figures
                 if answer.failed:
                     future.set_exception(result)
                 else:

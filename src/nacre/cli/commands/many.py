@@ -57,12 +57,16 @@ def advise_many(
     entries = read_entries(table, seed)
     check_writable(out)
 
+    def link(workers: Workers) -> None:
+        if workers.dashboard and not quiet:
+            typer.echo(f"dashboard: {workers.dashboard}", err=True)
+
     def tell(line: dict[str, Any], left: int) -> None:
         if not quiet:
             what = line["error"] or line["verdict"]
             typer.echo(f"{line['name']}: {what} ({left} left)", err=True)
 
-    lines = run_decisions(entries, out, chosen, fresh=fresh, on_line=tell)
+    lines = run_decisions(entries, out, chosen, fresh=fresh, on_open=link, on_line=tell)
     if as_json:
         console.print_json({"decisions": lines})
     elif quiet:
