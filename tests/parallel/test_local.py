@@ -73,7 +73,7 @@ def test_processes_settle_on_different_processors(monkeypatch: pytest.MonkeyPatc
 WAITING = """
 import os, sys, time
 from pathlib import Path
-from nacre.parallel.engine import map_tasks
+from nacre.parallel.engine import Engine, map_tasks
 
 def wait(name):
     Path(name).with_suffix(".new").write_text(str(os.getpid()))
