@@ -26,14 +26,7 @@ def build_advice(
     began: float,
     execution: Mapping[str, Any] | None = None,
 ) -> Advice:
-    """Decide, and write down what the decision rests on.
-
-    Args:
-        setting: What every task knew.
-        results: Of the tasks, by name.
-        began: When the clock was started.
-        execution: Where tasks ran and what they took, if not in this process.
-    """
+    """Decide, and write down what the decision rests on."""
     config, finalists = setting.config, results["finalists"]
     evidence = [_gather(setting, results, place) for place in range(len(finalists))]
     checks = results["log checks"]
@@ -82,8 +75,7 @@ def build_advice(
         look=config.look,
         looks=config.looks,
         **describe_further(setting, results, decision, evidence),
-        **describe_origin(setting, finalists[decision.chosen].policy, began),
-        execution=dict(execution or {}),
+        **describe_origin(setting, finalists[decision.chosen].policy, began, execution or {}),
     )
     return Advice(
         record, finalists, setting.old_policy, decision.chosen, setting, tuple(learned), returns

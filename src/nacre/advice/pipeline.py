@@ -79,12 +79,8 @@ def advise(
     )
     if not isinstance(config, AdviceConfig):
         config = dataclasses.replace(suggest_config(given.log), **changes)
-    config = dataclasses.replace(
-        config,
-        discount=config.discount if discount is None else discount,
-        confidence=config.confidence if confidence is None else confidence,
-    )
-    config = settle_propensities(settle_discount(config, given.log), given.log, given.uncertainty)
+    config = settle_discount(_set_levels(config, discount, confidence), given.log)
+    config = settle_propensities(config, given.log, given.uncertainty)
     setting = given.as_setting(config, seed)
     folder = Path(resume) if resume else None
     kept = KeptTasks.open(folder, setting, given.candidates, began)
@@ -92,3 +88,14 @@ def advise(
     with open_progress(progress) as heard:
         results, execution = run_tasks(graph, kept, heard, setting, engine)
     return build_advice(setting, results, began=began - kept.seconds_before, execution=execution)
+
+
+def _set_levels(
+    config: AdviceConfig, discount: float | None, confidence: float | None
+) -> AdviceConfig:
+    """The configuration with those of the two that are given."""
+    return dataclasses.replace(
+        config,
+        discount=config.discount if discount is None else discount,
+        confidence=config.confidence if confidence is None else confidence,
+    )

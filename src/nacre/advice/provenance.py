@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from nacre.advice.names import Names
@@ -23,8 +24,17 @@ def _describe_log(setting: Setting) -> dict[str, Any]:
     return {**log.identify(), **encoded}
 
 
-def describe_origin(setting: Setting, new_policy: Policy, began: float) -> dict[str, Any]:
-    """Fields of the record; `began` is when the clock was started."""
+def describe_origin(
+    setting: Setting, new_policy: Policy, began: float, execution: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Fields of the record.
+
+    Args:
+        setting: What every task knew.
+        new_policy: The policy that the verdict is about.
+        began: When the clock was started.
+        execution: Where tasks ran and what they took, if not in this process.
+    """
     return {
         "log": _describe_log(setting),
         "policy": {"sha256": fingerprint(setting.old_policy), "uncertainty": setting.uncertainty},
@@ -35,6 +45,7 @@ def describe_origin(setting: Setting, new_policy: Policy, began: float) -> dict[
         "seed": setting.seed,
         "versions": find_versions(),
         "wall_seconds": time.perf_counter() - began,
+        "execution": dict(execution),
     }
 
 
