@@ -20,11 +20,7 @@ from nacre.learners.base import Candidate
 
 
 def build_advice(
-    setting: Setting,
-    results: Mapping[str, Any],
-    *,
-    began: float,
-    execution: Mapping[str, Any] | None = None,
+    setting: Setting, results: Mapping[str, Any], execution: Mapping[str, Any], *, began: float
 ) -> Advice:
     """Decide, and write down what the decision rests on."""
     config, finalists = setting.config, results["finalists"]
@@ -75,7 +71,7 @@ def build_advice(
         look=config.look,
         looks=config.looks,
         **describe_further(setting, results, decision, evidence),
-        **describe_origin(setting, finalists[decision.chosen].policy, began, execution or {}),
+        **describe_origin(setting, finalists[decision.chosen].policy, began, execution),
     )
     return Advice(
         record, finalists, setting.old_policy, decision.chosen, setting, tuple(learned), returns
