@@ -93,7 +93,7 @@ def build(
             }
         results[f"overlap {place}"] = dataclasses.replace(overlap, **changes)
         results |= {f"estimate {one.estimator} {place}": one for one in some}
-    return build_advice(setting, results, began=0.0)
+    return build_advice(setting, results, {}, began=0.0)
 
 
 def test_the_interval_is_the_hull_that_decides() -> None:

@@ -87,7 +87,7 @@ def advise(
     graph = plan_tasks(setting, given.candidates)
     with open_progress(progress) as heard:
         results, execution = run_tasks(graph, kept, heard, setting, engine)
-    return build_advice(setting, results, began=began - kept.seconds_before, execution=execution)
+    return build_advice(setting, results, execution, began=began - kept.seconds_before)
 
 
 def _set_levels(
