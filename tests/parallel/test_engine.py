@@ -57,7 +57,19 @@ def test_a_task_whose_worker_is_killed_begins_again(workers: Any, tmp_path: Path
     assert workers.submit(die_once, tmp_path / "died").result() == "alive"
 
 
-def test_shared_objects_are_made_where_they_are_needed_and_once() -> None:
+def test_a_worker_that_started_more_threads_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(payload, "count_processors", lambda: 4)
+    monkeypatch.setenv("NPROC", "4")
+    with pytest.raises(InputError, match="started there with 4 threads.* with NPROC=1"):
+        payload.prepare_worker()
+    monkeypatch.setenv("NPROC", "1")
+    payload.prepare_worker()
+
+
+def test_shared_objects_are_made_where_they_are_needed_and_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("NPROC", "1")
     names = Names()
     content, _ = pack(Made(_make), names)
     names.add("it", 1)

@@ -16,6 +16,7 @@ import pytest
 
 from nacre.parallel import local as engines
 from nacre.parallel.engine import Engine, map_tasks, open_engine
+from nacre.parallel.payload import count_processors
 
 
 def _pid_and_processors(task: int) -> tuple[int, int, set[int]]:
@@ -139,6 +140,6 @@ def test_a_failure_is_raised_at_once_and_lets_the_others_end() -> None:
 
 
 def test_processors_are_those_that_this_process_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert engines.count_processors() == len(os.sched_getaffinity(0))
+    assert count_processors() == len(os.sched_getaffinity(0))
     monkeypatch.delattr(os, "sched_getaffinity")
-    assert engines.count_processors() == os.cpu_count()
+    assert count_processors() == os.cpu_count()

@@ -9,8 +9,7 @@ from typing import Any
 
 from nacre.errors import InputError
 from nacre.parallel.engine import Engine
-from nacre.parallel.local import count_processors
-from nacre.parallel.payload import Answer
+from nacre.parallel.payload import Answer, count_processors
 from nacre.parallel.remote import RemoteWorkers
 
 PATIENCE = "30s"

@@ -14,7 +14,7 @@ from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nacre.parallel.payload import Answer, name_content
+from nacre.parallel.payload import Answer, count_processors, name_content
 from nacre.parallel.remote import RemoteWorkers
 
 if TYPE_CHECKING:
@@ -22,13 +22,6 @@ if TYPE_CHECKING:
 
 TASK_THREAD = "nacre-task"
 """How the names of threads begin that are at work on a task."""
-
-
-def count_processors() -> int:
-    """Processors that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 class Threads(ThreadPoolExecutor):

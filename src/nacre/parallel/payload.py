@@ -207,10 +207,25 @@ def run_task(
 
 
 def prepare_worker() -> None:
-    """One thread for each task: libraries that are not loaded yet start with one."""
+    """One thread for each task: how many threads share a large sum changes its last bits.
+
+    Raises:
+        InputError: If JAX was started here with more.
+    """
     if "jax" not in sys.modules:
-        for variable in SINGLE_THREAD:
-            os.environ.setdefault(variable, "1")
+        os.environ.update(dict.fromkeys(SINGLE_THREAD, "1"))
+    elif os.environ.get("NPROC") != "1" and count_processors() > 1:
+        raise InputError(
+            f"worker on {platform.node()}: JAX was started there with {count_processors()} "
+            "threads, which gives other bits; start workers with NPROC=1"
+        )
+
+
+def count_processors() -> int:
+    """Processors that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _take(name: str, content: bytes | Path) -> None:
