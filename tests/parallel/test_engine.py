@@ -60,7 +60,7 @@ def test_a_task_whose_worker_is_killed_begins_again(workers: Any, tmp_path: Path
 def test_a_worker_that_started_more_threads_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(payload, "count_processors", lambda: 4)
     monkeypatch.setenv("NPROC", "4")
-    with pytest.raises(InputError, match="started there with 4 threads.* with NPROC=1"):
+    with pytest.raises(InputError, match=r"started there with 4 threads.* with NPROC=1"):
         payload.prepare_worker()
     monkeypatch.setenv("NPROC", "1")
     payload.prepare_worker()

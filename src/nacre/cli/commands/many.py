@@ -57,9 +57,9 @@ def advise_many(
     entries = read_entries(table, seed)
     check_writable(out)
 
-    def link(workers: Workers) -> None:
-        if workers.dashboard and not quiet:
-            typer.echo(f"dashboard: {workers.dashboard}", err=True)
+    def link(opened: Any) -> None:
+        if opened.dashboard and not quiet:
+            typer.echo(f"dashboard: {opened.dashboard}", err=True)
 
     def tell(line: dict[str, Any], left: int) -> None:
         if not quiet:
