@@ -17,18 +17,18 @@ from typing import Any
 
 from nacre.errors import InputError
 from nacre.experiments.records import append_line
-from nacre.parallel.engine import Engine, open_engine
+from nacre.parallel.engine import Engine, Workers, open_engine
 
 ENGINES = ("threads", "local", "dask", "ray")
+LONGEST_ROUND = 1.6
+"""Seconds: two tasks of one second that wait for each other take longer."""
 
 
 def measure(name: str, tasks: int, seconds: float, workers: int) -> dict[str, Any]:
     """One engine with tasks that sleep."""
     began = time.perf_counter()
     with open_engine(Engine(name, workers=workers)) as opened:
-        # As many short tasks as workers, twice: each worker has started then.
-        for _ in range(2):
-            wait([opened.submit(time.sleep, 0.2) for _ in range(workers)])
+        _wait_for_all(opened, workers)
         ready = time.perf_counter()
         futures: list[Future[Any]] = [opened.submit(time.sleep, seconds) for _ in range(tasks)]
         for future in futures:
@@ -43,6 +43,15 @@ def measure(name: str, tasks: int, seconds: float, workers: int) -> dict[str, An
         "run_seconds": round(done - ready, 2),
         "efficiency": round(tasks * seconds / (workers * (done - ready)), 4),
     }
+
+
+def _wait_for_all(opened: Workers, workers: int) -> None:
+    """Until as many tasks as there are workers sleep at the same time: all have started then."""
+    while True:
+        began = time.perf_counter()
+        wait([opened.submit(time.sleep, 1.0) for _ in range(workers)])
+        if time.perf_counter() - began < LONGEST_ROUND:
+            return
 
 
 def main() -> None:
