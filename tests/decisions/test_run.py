@@ -7,9 +7,11 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from nacre.advice.record import read_decision
+from nacre.cli import app
 from nacre.costs.toml import write_cost
 from nacre.decisions.overview import dump_overview
 from nacre.decisions.run import LINES, PAGE, count_failures, run_decisions
@@ -74,6 +76,17 @@ def test_a_log_in_parts_or_behind_an_address_is_the_same_log(folder: Path) -> No
         read_log(f"file://{folder / 'nothing'}")
 
 
+@pytest.mark.parametrize("shards", [1, 3, 7])
+def test_the_number_of_files_does_not_change_the_log(shards: int, tmp_path: Path) -> None:
+    log = sample_rooms()
+    for place, episodes in enumerate(np.array_split(np.arange(log.n_episodes), shards)):
+        write_log(log.select(episodes), tmp_path / f"part-{place}.parquet")
+    again = read_log(tmp_path)
+    assert again.fingerprint() == log.fingerprint()
+    # What the split and all resampling follow from.
+    np.testing.assert_array_equal(again.offsets, log.offsets)
+
+
 def test_all_are_made_but_the_one_that_cannot(folder: Path) -> None:
     out, heard = folder / "out", []
     entries = read_entries(folder / "decisions.toml")
@@ -100,6 +113,26 @@ def test_all_are_made_but_the_one_that_cannot(folder: Path) -> None:
     before = (out / "whole" / "decision.json").stat().st_mtime_ns
     assert run_decisions(entries, out, "threads") == lines
     assert (out / "whole" / "decision.json").stat().st_mtime_ns == before
+
+
+def test_the_command_tells_of_all_and_fails_with_the_one_that_failed(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["advise-many", str(folder / "decisions.toml"), "--out", str(tmp_path)]
+    with pytest.raises(SystemExit, match="1"):
+        app.run([*words, "--engine", "threads"])
+    printed = capsys.readouterr()
+    assert "3 decisions, 1 failed: " in printed.out
+    assert "whole: switch (" in printed.err
+    assert "lost: " in printed.err
+    with pytest.raises(SystemExit, match="2"):
+        app.run([*words, "--engine", "dusk"])
+    assert "did you mean dask" in capsys.readouterr().err
+    with pytest.raises(SystemExit, match="2"):
+        app.run(
+            [*words[:2], "--out", str(tmp_path), "--engine", "threads", "--address", "tcp://a:1"]
+        )
+    assert "runs on this machine" in capsys.readouterr().err
 
 
 def test_a_log_that_changes_meanwhile_is_refused(folder: Path, tmp_path: Path) -> None:

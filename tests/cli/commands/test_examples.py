@@ -70,14 +70,20 @@ def test_there_are_examples_of_every_command() -> None:
         for command in cli.app.registered_commands
         if command.callback and not command.name
     }
-    assert len(names) == 21
+    assert len(names) == 22
     assert {name for name in names if not any(one.startswith(name) for one in shown)} == set()
     assert any(one.startswith("config show") for one in shown)
 
 
-# Calibration asks for hundreds of advices, a roll-out for the files of a story, a cache for a
-# large log: their own tests run them.
-ELSEWHERE = ("nacre calibrate", "nacre plan", "nacre watch", "nacre verify .nacre-cache")
+# Calibration asks for hundreds of advices, a table of decisions for its logs, a roll-out for the
+# files of a story, a cache for a large log: their own tests run them.
+ELSEWHERE = (
+    "nacre calibrate",
+    "nacre advise-many",
+    "nacre plan",
+    "nacre watch",
+    "nacre verify .nacre-cache",
+)
 
 
 @pytest.mark.parametrize("example", [one for one in EXAMPLES if not one.startswith(ELSEWHERE)])
