@@ -19,6 +19,7 @@ from rich.progress import (
 )
 
 from nacre.logs import Log, read_columns, read_log
+from nacre.logs.addresses import is_address, show_address
 from nacre.policies import CloneConfig, Policy, PolicyOptions, read_policy_with_provenance
 from nacre.policies.networks import check_activation
 
@@ -64,7 +65,8 @@ def read_log_aloud(
     quiet: bool,
 ) -> Log:
     """Read a log and show how far that is."""
-    with open_wait(f"reading {source}", quiet=quiet, source=source):
+    shown = show_address(str(source)) if is_address(source) else source
+    with open_wait(f"reading {shown}", quiet=quiet, source=source):
         column_map = read_columns(columns, assignments or ())
         return read_log(source, columns=column_map, cache_dir=cache_dir)
 

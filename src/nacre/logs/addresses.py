@@ -56,6 +56,20 @@ def describe_state(address: str) -> list[list[str]]:
     return []
 
 
+def list_addresses(address: str) -> list[str]:
+    """The addresses of the files of a folder, or of the file itself.
+
+    Raises:
+        InputError: If nothing is there.
+    """
+    problems = Problems(file=show_address(address))
+    found = _list_files(address, problems)
+    if found is None:
+        raise problems.as_error()
+    system, infos = found
+    return [system.unstrip_protocol(info["name"]) for info in infos]
+
+
 def fetch(address: str, problems: Problems) -> Path | None:
     """A copy of the file or folder behind an address, or None after reporting why there is none.
 

@@ -171,7 +171,7 @@ def find_memory_limit() -> float:
 
 
 def _find_entry(file: Path, request: _Request) -> Entry:
-    files = (file,) if file.is_file() else tuple(sorted(p for p in file.iterdir() if p.is_file()))
+    files = (file,) if file.is_file() else tuple(sorted(p for p in file.rglob("*") if p.is_file()))
     beside = (file if file.is_file() else file.parent).parent / DIRECTORY
     root = (beside if request.cache_dir is None else Path(request.cache_dir)).resolve()
     document: dict[str, JSON] = {"columns": request.columns.as_json()}

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from nacre.cli.commands.options import (
+    Address,
     AsJson,
     Assignments,
     CacheDir,
     Columns,
     ConfigFile,
     CostFile,
+    EngineName,
     Quiet,
     Seed,
+    Workers,
+    choose_engine,
 )
 from nacre.errors import InputError
 
@@ -25,6 +29,7 @@ VALIDATE_EXAMPLES = """\b
 Examples:
   nacre validate log.parquet
   nacre validate log.csv --json
+  nacre validate log.parquet --engine threads
 """
 CONVERT_EXAMPLES = """\b
 Examples:
@@ -42,10 +47,15 @@ Examples:
 
 @app.command(short_help="Check a log and name every problem in it.", epilog=VALIDATE_EXAMPLES)
 def validate(
-    file: Annotated[Path, typer.Argument(help="The log, in any form that can be read.")],
+    source: Annotated[
+        str, typer.Argument(metavar="FILE", help="The log, in any form that can be read.")
+    ],
     columns: Columns = None,
     assignments: Assignments = None,
     cache_dir: CacheDir = None,
+    engine: EngineName = None,
+    address: Address = None,
+    workers: Workers = None,
     config_file: ConfigFile = None,
     as_json: AsJson = False,
     seed: Seed = 0,
@@ -53,23 +63,28 @@ def validate(
 ) -> None:
     """Check a log and name every problem in it by column, row, value and remedy.
 
-    Exit code 0 and a summary if there is none, else 2 and one line a problem. Nothing is drawn at
-    random here: the seed changes nothing.
+    Exit code 0 and a summary if there is none, else 2 and one line a problem. With an engine, every
+    file of a folder is checked by itself, so that a log may be larger than memory. Nothing is drawn
+    at random here: the seed changes nothing.
     """
     from nacre.cli import console
     from nacre.cli.waiting import read_log_aloud
     from nacre.logs import read_columns, validate_log
 
+    chosen, file = choose_engine(engine, address, workers), Path(source)
+    if chosen is not None:
+        _survey(source, read_columns(columns, assignments or ()), chosen, as_json, quiet)
+        return
     given = console.repeat_options(columns, assignments)
     try:
         log = read_log_aloud(
-            file, columns=columns, assignments=assignments, cache_dir=cache_dir, quiet=quiet
+            source, columns=columns, assignments=assignments, cache_dir=cache_dir, quiet=quiet
         )
     except InputError as error:
         if not as_json:
             raise _point_to_draft(error, file, columns) from None
         problems = validate_log(
-            file, columns=read_columns(columns, assignments or ()), cache_dir=cache_dir
+            source, columns=read_columns(columns, assignments or ()), cache_dir=cache_dir
         )
         console.print_json(console.describe_problems(file, problems))
         raise typer.Exit(2) from None
@@ -84,6 +99,26 @@ def validate(
                 f"nacre draft-cost {console.quote(file)}{given}",
                 f"nacre advise --log {console.quote(file)}{given} --cost cost.toml --out advice",
             ],
+        )
+
+
+def _survey(source: str, columns: Any, engine: Any, as_json: bool, quiet: bool) -> None:
+    """Check every file by itself, and say what all of them hold."""
+    from nacre.cli import console
+    from nacre.logs.addresses import is_address, show_address
+    from nacre.logs.shards import survey_log
+
+    found = survey_log(source, columns=columns, engine=engine).as_json()
+    shown = show_address(source) if is_address(source) else source
+    if as_json:
+        console.print_json({"file": shown, "valid": True, "problems": [], **found})
+    elif not quiet:
+        error = found["standard_error"]
+        typer.echo(
+            f"{shown}: no problems found\n"
+            f"{found['transitions']:,} transitions in {found['episodes']:,} episodes in "
+            f"{found['files']:,} files; {found['terminated']:,} episodes terminated\n"
+            f"mean return {found['mean_return']:.4g}" + ("" if error is None else f" ± {error:.2g}")
         )
 
 
