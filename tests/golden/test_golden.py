@@ -35,7 +35,7 @@ from tests.support.advice import advise_quickly, make_quick_learner, suggest_qui
 FOLDER = Path(__file__).parent
 LONG = ("calls", "offers", "treatment", "trolley")
 """Policies that are cloned or asked: more of the same way, and slower."""
-VOLATILE = ("config", "new_policy", "versions", "wall_seconds")
+VOLATILE = ("config", "new_policy", "versions", "wall_seconds", "execution")
 FLAGS = ("avx2", "fma", "avx512f", "avx512_bf16", "amx_tile")
 ROUNDING = 1e-3
 """Relative: processors of one kind round differently too, and fitted networks carry it on."""

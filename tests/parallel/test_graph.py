@@ -134,7 +134,7 @@ def test_what_is_known_does_not_run_nor_what_only_that_would_need() -> None:
             graph,
             executor,
             lambda name: lambda event: None,
-            lambda name, result: done.append((name, result)),
+            lambda name, future: done.append((name, future.result())),
             {"known": 3.0},
         )
     assert results == {"known": 3.0, "also prepared": 2.0, "five": 5.0}

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from nacre.parallel import local as engines
-from nacre.parallel.local import map_tasks, open_threads
+from nacre.parallel.engine import Engine, map_tasks, open_engine
 
 
 def _pid_and_processors(task: int) -> tuple[int, int, set[int]]:
@@ -37,22 +37,20 @@ def test_results_come_as_they_are_asked_for() -> None:
 
 
 def test_several_processes_are_new_and_keep_to_one_processor() -> None:
-    found = dict(map_tasks(_pid_and_processors, [5, 6, 7], processes=2))
+    found = dict(map_tasks(_pid_and_processors, [5, 6, 7], engine=Engine("local", workers=2)))
     assert {index: task for index, (task, _, _) in found.items()} == {0: 5, 1: 6, 2: 7}
     assert os.getpid() not in {pid for _, pid, _ in found.values()}
     assert all(len(processors) == 1 for _, _, processors in found.values())
 
 
-def test_a_single_task_needs_no_other_process() -> None:
-    ((_, (_, pid, _)),) = map_tasks(_pid_and_processors, [1], processes=4)
-    assert pid == os.getpid()
-    assert list(map_tasks(_pid_and_processors, [], processes=4)) == []
+def test_no_tasks_need_no_engine() -> None:
+    assert list(map_tasks(_pid_and_processors, [], engine="local")) == []
 
 
-@pytest.mark.parametrize("processes", [1, 2])
-def test_the_first_failure_ends_everything(processes: int) -> None:
+@pytest.mark.parametrize("engine", [None, Engine("local", workers=2)])
+def test_the_first_failure_ends_everything(engine: Engine | None) -> None:
     with pytest.raises(ZeroDivisionError):
-        list(map_tasks(_invert, [1, 0, 2, 4], processes=processes))
+        list(map_tasks(_invert, [1, 0, 2, 4], engine=engine))
 
 
 def _invert(task: int) -> float:
@@ -60,30 +58,22 @@ def _invert(task: int) -> float:
 
 
 def test_processes_settle_on_different_processors(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Places:
-        def __init__(self) -> None:
-            self.left = [0, 1, 2]
-
-        def get(self) -> int:
-            return self.left.pop(0)
-
     settled: list[set[int]] = []
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {4, 7})
     monkeypatch.setattr(os, "sched_setaffinity", lambda _, chosen: settled.append(chosen))
-    places = Places()
-    for _ in range(3):
-        engines._settle(places)
+    for place in range(3):
+        engines.settle(place)
     assert settled == [{4}, {7}, {4}]
     # Systems without it let the processes run where they like.
     monkeypatch.delattr(os, "sched_setaffinity")
-    engines._settle(places)
+    engines.settle(0)
     assert len(settled) == 3
 
 
 WAITING = """
 import os, sys, time
 from pathlib import Path
-from nacre.parallel.local import map_tasks
+from nacre.parallel.engine import Engine, map_tasks
 
 def wait(name):
     Path(name).with_suffix(".new").write_text(str(os.getpid()))
@@ -91,7 +81,7 @@ def wait(name):
     time.sleep(600)
 
 if __name__ == "__main__":
-    list(map_tasks(wait, sys.argv[1:], processes=2))
+    list(map_tasks(wait, sys.argv[1:], engine=Engine("local", workers=2)))
 """
 
 
@@ -122,7 +112,7 @@ def _comes_to(holds: Callable[[], bool]) -> bool:
 
 def test_threads_begin_in_order_and_may_wait_for_what_came_before() -> None:
     for threads in (1, 2, 3):
-        with open_threads(pytest.fail, threads=threads) as pool:
+        with open_engine(Engine("threads", workers=threads)) as pool:
             one = pool.submit(int, "1")
             two = pool.submit(_add_results, one)
             three = pool.submit(_add_results, one, two)
@@ -138,7 +128,7 @@ def test_a_failure_is_raised_at_once_and_lets_the_others_end() -> None:
     ended: list[bool] = []
 
     def run() -> None:
-        with open_threads(stopped.set, threads=2) as pool:
+        with open_engine(Engine("threads", workers=2), stopped.set) as pool:
             # Waits for the failure of another, with a limit so that a mistake does not hang.
             pool.submit(lambda: ended.append(stopped.wait(60.0)))
             pool.submit(_invert, 0).result()

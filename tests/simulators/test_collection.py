@@ -12,6 +12,7 @@ import pytest
 
 from nacre.errors import InputError
 from nacre.logs import Log
+from nacre.parallel.engine import Engine
 from nacre.policies.files import fingerprint
 from nacre.simulators import collection
 from nacre.simulators.collection import Part, collect_log, discard_parts, plan_parts
@@ -108,7 +109,7 @@ def test_a_stopped_collection_goes_on(
 
 def test_processes_make_the_same_log(hopper: World, tmp_path: Path) -> None:
     alone = collect(hopper, tmp_path / "1", 300)
-    together = collect(hopper, tmp_path / "2", 300, processes=2)
+    together = collect(hopper, tmp_path / "2", 300, engine=Engine("local", workers=2))
     assert alone.fingerprint() == together.fingerprint()
 
 

@@ -19,8 +19,21 @@ from nacre.inference.rule import apply_rule
 from nacre.learners.base import Candidate
 
 
-def build_advice(setting: Setting, results: Mapping[str, Any], *, began: float) -> Advice:
-    """Decide, and write down what the decision rests on."""
+def build_advice(
+    setting: Setting,
+    results: Mapping[str, Any],
+    *,
+    began: float,
+    execution: Mapping[str, Any] | None = None,
+) -> Advice:
+    """Decide, and write down what the decision rests on.
+
+    Args:
+        setting: What every task knew.
+        results: Of the tasks, by name.
+        began: When the clock was started.
+        execution: Where tasks ran and what they took, if not in this process.
+    """
     config, finalists = setting.config, results["finalists"]
     evidence = [_gather(setting, results, place) for place in range(len(finalists))]
     checks = results["log checks"]
@@ -70,6 +83,7 @@ def build_advice(setting: Setting, results: Mapping[str, Any], *, began: float) 
         looks=config.looks,
         **describe_further(setting, results, decision, evidence),
         **describe_origin(setting, finalists[decision.chosen].policy, began),
+        execution=dict(execution or {}),
     )
     return Advice(
         record, finalists, setting.old_policy, decision.chosen, setting, tuple(learned), returns

@@ -7,7 +7,6 @@ start, configuration, seed, versions and the code itself. Whatever differs, they
 from __future__ import annotations
 
 import contextlib
-import functools
 import hashlib
 import json
 import shutil
@@ -28,7 +27,7 @@ from nacre.files.manifest import digest_json
 from nacre.learners.base import Candidate
 from nacre.policies.blackbox import BlackBox
 from nacre.policies.files import fingerprint
-from nacre.versions import find_versions
+from nacre.versions import find_versions, hash_code
 
 FOLDER = ".nacre-tasks"
 CLOCK = "seconds.json"
@@ -122,17 +121,6 @@ def identify(setting: Setting, candidates: Sequence[Candidate]) -> str | None:
         return digest_json(document)
     except (InputError, TypeError, ValueError):
         return None
-
-
-@functools.cache
-def hash_code() -> str:
-    """SHA-256 of the source of nacre."""
-    digest = hashlib.sha256()
-    root = Path(__file__).parent.parent
-    for path in sorted(root.rglob("*.py")):
-        digest.update(path.relative_to(root).as_posix().encode())
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
 
 
 def _hash_parts(setting: Setting) -> list[str]:

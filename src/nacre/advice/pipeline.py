@@ -5,9 +5,8 @@ from __future__ import annotations
 import dataclasses
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from jaxtyping import ArrayLike
 
@@ -24,12 +23,11 @@ from nacre.advice.inputs import (
     read_inputs,
 )
 from nacre.advice.kept_tasks import KeptTasks
-from nacre.advice.meter import Meter
 from nacre.advice.plan import plan_tasks
 from nacre.advice.propensities import settle_propensities
 from nacre.advice.result import Advice
-from nacre.parallel.graph import Task, find_needed, run_graph
-from nacre.parallel.local import open_threads
+from nacre.advice.running import run_tasks
+from nacre.parallel.engine import EngineSource
 from nacre.training.progress_display import Shown, open_progress
 
 
@@ -48,6 +46,7 @@ def advise(
     columns: ColumnsSource | None = None,
     progress: Shown = None,
     resume: str | os.PathLike[str] | None = None,
+    engine: EngineSource = "threads",
 ) -> Advice:
     """Should we replace the old policy, by what, and how sure is that?
 
@@ -70,6 +69,7 @@ def advise(
             is given; False is silent.
         resume: A folder in which finished tasks are kept: the same advice, asked for again, goes on
             from there. Where the old policy is a Python function, nothing is kept.
+        engine: Where tasks run: threads, local, dask or ray. The answer is the same.
     """
     began = time.perf_counter()
     # A file is read before the log: that may take long.
@@ -90,20 +90,5 @@ def advise(
     kept = KeptTasks.open(folder, setting, given.candidates, began)
     graph = plan_tasks(setting, given.candidates)
     with open_progress(progress) as heard:
-        results = _run(graph, kept, Meter(heard, {task.name: task.work for task in graph}))
-    return build_advice(setting, results, began=began - kept.seconds_before)
-
-
-def _run(graph: Sequence[Task], kept: KeptTasks, meter: Meter) -> Mapping[str, Any]:
-    """The results of all tasks; those that are kept do not run again."""
-    known = kept.read(task.name for task in graph)
-    left = {task.name for task in find_needed(graph, known)}
-    for name in {task.name for task in graph} - left:
-        meter.finish(name)
-
-    def finish(name: str, result: Any) -> None:
-        kept.add(name, result)
-        meter.finish(name)
-
-    with open_threads(meter.stop) as threads:
-        return run_graph(graph, threads, meter.listen, finish, known)
+        results, execution = run_tasks(graph, kept, heard, setting, engine)
+    return build_advice(setting, results, began=began - kept.seconds_before, execution=execution)

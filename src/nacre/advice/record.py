@@ -239,6 +239,7 @@ class DecisionRecord(Part):
     seed: int | None = None
     versions: dict[str, Any] = {}
     wall_seconds: Number = None
+    execution: dict[str, Any] = {}
 
     @property
     def chosen_entry(self) -> CandidateEntry:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass
+from typing import Any
 
 import jax
 import numpy as np
@@ -57,8 +58,25 @@ class Split:
         learning: Nothing is tested on these.
         test: Nothing is learned from these.
         old_policy: The policy in force, with the exploration that the log shows on top of it.
+        log: The whole log, where the parts were taken from one.
+        episodes: Which of its episodes each part has. A split of a log travels as these numbers.
     """
 
     learning: Log
     test: Log
     old_policy: Policy
+    log: Log | None = None
+    episodes: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
+
+    @classmethod
+    def take(
+        cls, log: Log, episodes: tuple[NDArray[np.int64], NDArray[np.int64]], old_policy: Policy
+    ) -> Split:
+        """The parts of a log that hold the given episodes."""
+        learning, test = (log.select(some) for some in episodes)
+        return cls(learning, test, old_policy, log, episodes)
+
+    def __reduce__(self) -> Any:
+        if self.log is None or self.episodes is None:
+            return Split, (self.learning, self.test, self.old_policy)
+        return Split.take, (self.log, self.episodes, self.old_policy)

@@ -6,6 +6,8 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from nacre.advice.setting import Setting, Split
 from nacre.diagnostics import log_checks
 from nacre.diagnostics.log_checks import LogChecks
@@ -13,6 +15,7 @@ from nacre.diagnostics.overlap import Overlap, OverlapMeter
 from nacre.estimators.base import Estimate, Estimator, Problem
 from nacre.learners.base import Candidate, Learner, LearningProblem
 from nacre.logs import Log
+from nacre.logs.division import divide_episodes
 from nacre.training.progress import Progress, ProgressEvent
 
 
@@ -29,11 +32,11 @@ def split_log(setting: Setting, *, checks: LogChecks, report: Any) -> Split:
     Foreign episodes are left out. Where too few are left, or most are foreign, no switch is
     possible: then the log is split as it is, to have numbers at all.
     """
-    keep = checks.find_usable()
-    whole = checks.forbids_switch or len(keep) == setting.log.n_episodes
-    log = setting.log if whole else setting.log.select(keep)
-    parts = log.split(setting.config.learning_share, seed=setting.seed)
-    return Split(*parts, checks.old_policy)
+    keep = np.asarray(checks.find_usable(), np.int64)
+    if checks.forbids_switch:
+        keep = np.arange(setting.log.n_episodes)
+    first, second = divide_episodes(len(keep), setting.config.learning_share, seed=setting.seed)
+    return Split.take(setting.log, (keep[first], keep[second]), checks.old_policy)
 
 
 def prepare_overlap(setting: Setting, *, split: Split, report: Any) -> OverlapMeter:

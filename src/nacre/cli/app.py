@@ -22,6 +22,7 @@ from nacre.cli.commands import (
     experiments,
     integrity,
     machine,
+    many,
     prices,
     rollout,
     speed,
@@ -43,7 +44,7 @@ app = typer.Typer(
 )
 
 GROUPS = {
-    "Advice": (advice.app, integrity.app, evaluation.app),
+    "Advice": (advice.app, many.app, integrity.app, evaluation.app),
     "After the decision": (rollout.app,),
     "Logs and costs": (prices.app, drafts.app),
     "Simulated worlds": (worlds.app,),

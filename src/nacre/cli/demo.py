@@ -10,6 +10,7 @@ from nacre.advice.config import AdviceConfig, suggest_config
 from nacre.advice.pipeline import advise
 from nacre.advice.result import Advice
 from nacre.examples import TrafficExample
+from nacre.parallel.engine import EngineSource
 from nacre.training.progress import Progress
 
 DISCOUNT = 0.99
@@ -33,7 +34,10 @@ def introduce(example: TrafficExample) -> str:
 
 
 def run_demo(
-    seed: int, progress: Progress | None = None, example: TrafficExample | None = None
+    seed: int,
+    progress: Progress | None = None,
+    example: TrafficExample | None = None,
+    engine: EngineSource = "threads",
 ) -> Advice:
     """Advice on the bundled traffic log."""
     example = example or examples.load_traffic()
@@ -44,6 +48,7 @@ def run_demo(
         config=demo_config(example),
         seed=seed,
         progress=progress,
+        engine=engine,
     )
 
 

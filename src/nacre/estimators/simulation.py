@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nacre.errors import InputError
-from nacre.parallel.local import map_tasks
+from nacre.parallel.engine import EngineSource, map_tasks
 from nacre.policies.policy import Policy
 from nacre.simulators.collection import check_policy
 from nacre.simulators.registry import Simulator, World
@@ -57,12 +57,12 @@ def simulate_value(
     n_steps: int = N_STEPS,
     seed: int = 0,
     nominal: bool | None = None,
-    processes: int = 1,
+    engine: EngineSource | None = None,
     on_episodes: Callable[[int], None] | None = None,
 ) -> SimulatedValue:
     """Discounted value of a policy from the start, Monte Carlo.
 
-    The result does not depend on the number of processes.
+    The result does not depend on where it runs.
 
     Args:
         world: Where it acts.
@@ -72,7 +72,7 @@ def simulate_value(
         n_steps: Length of each unless the world ends it.
         seed: Everything random follows from it.
         nominal: Start at the nominal state; if not given, wherever the world has one.
-        processes: Processes to simulate in.
+        engine: Where to simulate; here if not given.
         on_episodes: Hears of finished episodes.
     """
     if n_episodes < 2 or n_steps < 1:
@@ -90,7 +90,7 @@ def simulate_value(
         for index, size in enumerate(sizes)
     ]
     parts: list[NDArray[np.float64]] = [np.zeros(0)] * len(tasks)
-    for index, returns in map_tasks(_simulate, tasks, processes=processes):
+    for index, returns in map_tasks(_simulate, tasks, engine=engine):
         parts[index] = returns
         if on_episodes is not None:
             on_episodes(len(returns))

@@ -23,7 +23,7 @@ from nacre.experiments.shared import Shared, Truth, make_old_policy
 from nacre.experiments.tables import Row
 from nacre.learners.net_actor_critic.config import LearnerConfig
 from nacre.logs import Log
-from nacre.parallel.local import map_tasks
+from nacre.parallel.engine import EngineSource, map_tasks
 from nacre.policies.files import fingerprint
 from nacre.policies.policy import Policy
 from nacre.simulators.registry import World, find_world
@@ -92,9 +92,9 @@ def plan_groups(plan: Plan) -> list[Group]:
     return [Group(plan, rows, seed) for seed in plan.seeds for rows in together]
 
 
-def run_plan(plan: Plan, *, processes: int = 1) -> Iterator[list[Place]]:
+def run_plan(plan: Plan, *, engine: EngineSource | None = None) -> Iterator[list[Place]]:
     """Run everything that is not there yet; yields the records of each group as it is done."""
-    for _, places in map_tasks(run_group, plan_groups(plan), processes=processes):
+    for _, places in map_tasks(run_group, plan_groups(plan), engine=engine):
         yield places
 
 

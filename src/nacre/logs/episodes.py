@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,8 @@ from nacre.errors import InputError
 from nacre.logs.checks.assembly import Content, assemble
 from nacre.logs.checks.problems import Problems
 from nacre.logs.display import format_table
+from nacre.logs.division import divide_episodes
+from nacre.logs.reference import LogReference
 from nacre.logs.schema.draft import Draft, apply_offsets, as_arrays
 from nacre.logs.schema.spaces import JSON, given_spaces, space_to_json
 from nacre.logs.storage.stores import blocks
@@ -55,7 +57,10 @@ class Log(Content):
         action_space: A Box of one axis, or Discrete.
         provenance: Where the log comes from, and under "notes" how it was read.
         columns: Further numeric columns by name, (N,) or (N, w), kept as they are.
+        reference: Where it was read from; None for what was made from arrays or other logs.
     """
+
+    reference: LogReference | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         for name in (*ROW_ARRAYS, "offsets"):
@@ -123,9 +128,11 @@ class Log(Content):
         return cls.from_content(content)
 
     @classmethod
-    def from_content(cls, content: Content) -> Log:
+    def from_content(cls, content: Content, reference: LogReference | None = None) -> Log:
         """Return the log of fields that have been checked."""
-        return cls(**vars(content))
+        log = cls(**vars(content))
+        object.__setattr__(log, "reference", reference)
+        return log
 
     def __len__(self) -> int:
         return len(self.rewards)
@@ -223,19 +230,11 @@ class Log(Content):
 
         Both parts have at least one episode; within them episodes keep their order.
         """
-        if self.n_episodes < 2:
-            raise InputError(
-                f"log: cannot split {self.n_episodes} episode by whole episodes; "
-                "collect at least 2 episodes"
-            )
-        if not 0 < fraction < 1:
-            raise InputError(f"log: cannot split off {fraction}; give a fraction between 0 and 1")
-        first = min(max(round(fraction * self.n_episodes), 1), self.n_episodes - 1)
-        order = np.random.default_rng(seed).permutation(self.n_episodes)
+        first, second = divide_episodes(self.n_episodes, fraction, seed=seed)
         text = f"of a split by episodes, fraction {fraction}, seed {seed}"
         return (
-            self.select(np.sort(order[:first]))._noted(f"first part {text}"),
-            self.select(np.sort(order[first:]))._noted(f"second part {text}"),
+            self.select(first)._noted(f"first part {text}"),
+            self.select(second)._noted(f"second part {text}"),
         )
 
     def subsample(self, n_transitions: int, *, seed: int) -> Log:

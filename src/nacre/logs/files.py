@@ -11,12 +11,14 @@ from typing import Any
 from gymnasium.spaces import Space
 
 from nacre.files.commit import open_whole
+from nacre.logs.addresses import fetch, is_address, show_address
 from nacre.logs.checks.assembly import Content
 from nacre.logs.checks.problems import Problem, Problems, show_path
 from nacre.logs.episodes import Log
 from nacre.logs.formats.base import LogFormat
 from nacre.logs.formats.registry import find_dataset, find_reader, find_writer
 from nacre.logs.reading import Reading, estimate_bytes, make_content
+from nacre.logs.reference import LogReference, name_address
 from nacre.logs.schema.mapping import ColumnMap, Columns, read_columns
 from nacre.logs.schema.spaces import JSON, SpaceError, given_spaces, space_to_json
 from nacre.logs.storage.cache import DIRECTORY, Entry, read_through
@@ -46,7 +48,8 @@ def read_log(
 
     The suffix decides: Parquet, Arrow, CSV (also compressed), npz, HDF5 as D4RL writes it, and
     what other packages register as formats (`nacre.logs.LogFormat`). A directory, or `minari:` and
-    an identifier, is a Minari dataset.
+    an identifier, is a Minari dataset; a directory of Parquet files is one log in parts. An address
+    such as s3://bucket/log.parquet is fetched to this machine first.
 
     A log that would take more than `memory_limit` is converted once to files beside its source,
     from which its arrays are mapped; the next time these are used.
@@ -67,7 +70,13 @@ def read_log(
     content, problems = _read(path, request)
     if content is None or problems:
         raise problems.as_error()
-    return Log.from_content(content)
+    reference = LogReference(
+        name_address(path),
+        request.columns,
+        tuple(request.spaces.items()),
+        None if cache_dir is None else name_address(cache_dir),
+    )
+    return Log.from_content(content, reference)
 
 
 def validate_log(
@@ -122,7 +131,8 @@ def _ask(
 
 
 def _read(path: str | os.PathLike[str], request: _Request) -> tuple[Content | None, Problems]:
-    problems = Problems(file=show_path(path))
+    shown = show_address(os.fspath(path)) if is_address(path) else show_path(path)
+    problems = Problems(file=shown)
     place = find_log(path, problems)
     if place is None:
         return None, problems
@@ -192,6 +202,9 @@ def _check_room(entry: Entry, n_bytes: int, problems: Problems) -> bool:
 
 def find_log(path: str | os.PathLike[str], problems: Problems) -> tuple[Path, LogFormat] | None:
     """Return where a log lies and its format, or None after reporting."""
+    if is_address(path):
+        fetched = fetch(os.fspath(path), problems)
+        return None if fetched is None else find_log(fetched, problems)
     file = Path(path)
     if not _is_file(file):
         dataset = find_dataset(path, problems)

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from nacre.errors import InputError
 
 Report = Callable[[Any], None]
 """Hears of the progress of one task, in the task's own terms."""
+
+
+class Submits(Protocol):
+    """Where tasks run: an executor, or the workers of an engine."""
+
+    def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Begin a task."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -48,9 +56,9 @@ def check_graph(tasks: Sequence[Task]) -> None:
 
 def run_graph(
     tasks: Sequence[Task],
-    executor: Executor,
+    executor: Submits,
     report: Callable[[str], Report],
-    on_done: Callable[[str, Any], None] = lambda name, result: None,
+    on_done: Callable[[str, Future[Any]], None] = lambda name, future: None,
     known: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The results of all tasks, by name. A task begins as soon as all that it needs is there.
@@ -59,7 +67,7 @@ def run_graph(
         tasks: Each after those that it needs.
         executor: Where they run.
         report: Makes, for the task of a name, what hears of its progress.
-        on_done: Hears the name and the result of every task that has ended.
+        on_done: Hears the name of every task that has ended, and what holds its result.
         known: Results of tasks that need not run. What only they would need does not run either.
     """
     check_graph(tasks)
@@ -77,7 +85,7 @@ def run_graph(
         for future in done:
             name = running.pop(future)
             results[name] = future.result()
-            on_done(name, results[name])
+            on_done(name, future)
     return results
 
 

@@ -1,83 +1,27 @@
-"""Independent tasks, in threads or processes; nobody else knows how they run."""
+"""This machine: threads of this process, or processes that are started for the work."""
 
 from __future__ import annotations
 
 import contextlib
 import multiprocessing
 import os
+import queue
+import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import (
-    FIRST_COMPLETED,
-    ProcessPoolExecutor,
-    ThreadPoolExecutor,
-    wait,
-)
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nacre.parallel.payload import Answer, name_content
+from nacre.parallel.remote import RemoteWorkers
+
+if TYPE_CHECKING:
+    from nacre.parallel.engine import Engine
 
 TASK_THREAD = "nacre-task"
 """How the names of threads begin that are at work on a task."""
-
-Task = TypeVar("Task")
-Result = TypeVar("Result")
-
-
-def map_tasks(
-    function: Callable[[Task], Result], tasks: Sequence[Task], *, processes: int = 1
-) -> Iterator[tuple[int, Result]]:
-    """Apply a function to every task; results come as they are done, each with its task's index.
-
-    With several processes each is new (nothing is inherited), keeps to one processor, and both
-    function and tasks must be importable or picklable. The first failure ends everything.
-
-    Args:
-        function: A function of a module.
-        tasks: What to apply it to.
-        processes: 1 runs here, one task after the other.
-    """
-    if processes <= 1 or len(tasks) <= 1:
-        for index, task in enumerate(tasks):
-            yield index, function(task)
-        return
-    context = multiprocessing.get_context("spawn")
-    places = context.Queue()
-    for place in range(processes):
-        places.put(place)
-    pool = ProcessPoolExecutor(
-        min(processes, len(tasks)), mp_context=context, initializer=_settle, initargs=(places,)
-    )
-    try:
-        waiting = {pool.submit(function, task): index for index, task in enumerate(tasks)}
-        while waiting:
-            done, _ = wait(waiting, return_when=FIRST_COMPLETED)
-            for future in done:
-                yield waiting.pop(future), future.result()
-    except BaseException:
-        # Tasks take hours: whoever fails or is interrupted does not wait for the others.
-        for process in list((pool._processes or {}).values()):
-            process.terminate()
-        raise
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _settle(places: Any) -> None:
-    """Keep this process to one processor before the numerical libraries count them.
-
-    It ends with the process that began it, even one that was killed: whoever starts the same work
-    again must not meet it.
-    """
-    if hasattr(os, "sched_setaffinity"):
-        available = sorted(os.sched_getaffinity(0))
-        os.sched_setaffinity(0, {available[places.get() % len(available)]})
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
 
 
 def count_processors() -> int:
@@ -87,29 +31,124 @@ def count_processors() -> int:
     return os.cpu_count() or 1
 
 
-@contextlib.contextmanager
-def open_threads(
-    on_failure: Callable[[], None], *, threads: int | None = None
-) -> Iterator[ThreadPoolExecutor]:
-    """Threads that begin their tasks in the order given; a task may wait for those before it.
+class Threads(ThreadPoolExecutor):
+    """Threads that begin their tasks in the order given; a task may wait for those before it."""
 
-    Args:
-        on_failure: Called when the block is left by an exception. Tasks that have not begun are
-            forgotten then; those that have are waited for, so this should let them end soon. Only
-            an interruption by the user does not wait.
-        threads: How many; one for each processor if not given.
+    here = True
+    dashboard = ""
+
+    def share(self, value: Any, make: Callable[[], Any] | None = None) -> None:
+        """Nothing is to be done: everybody here holds the same object."""
+
+
+@contextlib.contextmanager
+def open_here(engine: Engine) -> Iterator[Threads]:
+    """Threads of this process.
+
+    When the block is left by an exception, tasks that have not begun are forgotten; those that have
+    are waited for. Only an interruption by the user does not wait.
     """
-    pool = ThreadPoolExecutor(threads or count_processors(), TASK_THREAD)
+    pool = Threads(engine.workers or count_processors(), TASK_THREAD)
     try:
         yield pool
-    except KeyboardInterrupt:
-        on_failure()
+    except BaseException as error:
         # Whoever interrupts does not want to wait: tasks end by themselves, and nobody hears them.
-        pool.shutdown(wait=False, cancel_futures=True)
-        raise
-    except BaseException:
-        on_failure()
-        pool.shutdown(wait=True, cancel_futures=True)
+        pool.shutdown(wait=not isinstance(error, KeyboardInterrupt), cancel_futures=True)
         raise
     else:
         pool.shutdown(wait=True)
+
+
+@contextlib.contextmanager
+def open_processes(engine: Engine) -> Iterator[RemoteWorkers]:
+    """New processes of this machine, each kept to one processor."""
+    with tempfile.TemporaryDirectory(prefix="nacre-shared-", ignore_cleanup_errors=True) as folder:
+        processes = Processes(engine.workers or count_processors(), Path(folder))
+        try:
+            yield RemoteWorkers(processes)
+        except BaseException:
+            # Tasks take hours: whoever fails or is interrupted does not wait for the others.
+            processes.close(at_once=True)
+            raise
+        else:
+            processes.close()
+
+
+class Processes:
+    """Processes, each with a pool of its own: a task that kills its worker harms no other.
+
+    Args:
+        workers: How many.
+        folder: For what they share.
+    """
+
+    dashboard = ""
+    lost = (BrokenProcessPool,)
+
+    def __init__(self, workers: int, folder: Path) -> None:
+        self._folder = folder
+        self._threads = ThreadPoolExecutor(workers, "nacre-worker")
+        self._idle: queue.SimpleQueue[int] = queue.SimpleQueue()
+        self._pools: dict[int, ProcessPoolExecutor] = {}
+        self._closed = False
+        for place in range(workers):
+            self._idle.put(place)
+
+    def put(self, content: bytes) -> Path:
+        """A file."""
+        path = self._folder / name_content(content)
+        path.write_bytes(content)
+        return path
+
+    def send(self, function: Callable[..., Answer], *args: Any) -> Future[Answer]:
+        """Call a function in the next process that is free."""
+        return self._threads.submit(self._run, function, args)
+
+    def close(self, *, at_once: bool = False) -> None:
+        """End all processes; `at_once` whatever they do."""
+        self._closed = True
+        self._threads.shutdown(wait=not at_once, cancel_futures=True)
+        for pool in list(self._pools.values()):
+            if at_once:
+                for process in list((pool._processes or {}).values()):
+                    process.terminate()
+            pool.shutdown(wait=True, cancel_futures=True)
+
+    def _run(self, function: Callable[..., Answer], args: tuple[Any, ...]) -> Answer:
+        place = self._idle.get()
+        try:
+            if self._closed:
+                raise CancelledError
+            pool = self._pools.get(place) or self._open(place)
+            try:
+                return pool.submit(function, *args).result()
+            except BrokenProcessPool:
+                self._pools.pop(place).shutdown(wait=False)
+                raise
+        finally:
+            self._idle.put(place)
+
+    def _open(self, place: int) -> ProcessPoolExecutor:
+        context = multiprocessing.get_context("spawn")
+        pool = ProcessPoolExecutor(1, mp_context=context, initializer=settle, initargs=(place,))
+        self._pools[place] = pool
+        return pool
+
+
+def settle(place: int) -> None:
+    """Keep this process to one processor before the numerical libraries count them.
+
+    It ends with the process that began it, even one that was killed: whoever starts the same work
+    again must not meet it.
+    """
+    if hasattr(os, "sched_setaffinity"):
+        available = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, {available[place % len(available)]})
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)

@@ -1,7 +1,7 @@
-"""Logs of simulated worlds: in parts, several processes, and resumable.
+"""Logs of simulated worlds: in parts, anywhere, and resumable.
 
 A log is made of parts. Each part runs some simulations side by side from seeds of its own, so that
-the log does not depend on how many processes made it or how often they were stopped.
+the log does not depend on where it was made or how often they were stopped.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 from nacre.errors import InputError
 from nacre.files.commit import open_whole, refuse, write_whole
 from nacre.logs import Log
-from nacre.parallel.local import map_tasks
+from nacre.parallel.engine import EngineSource, map_tasks
 from nacre.policies.files import fingerprint
 from nacre.policies.policy import Policy
 from nacre.simulators.registry import World
@@ -59,7 +59,7 @@ def collect_log(
     seed: int,
     parts_folder: Path | None = None,
     uniform_steps: int | None = None,
-    processes: int = 1,
+    engine: EngineSource | None = None,
     on_rows: Callable[[int], None] | None = None,
 ) -> Log:
     """Let a policy act in a world and keep what happens.
@@ -74,7 +74,7 @@ def collect_log(
             folder of the system's that does not outlast the call.
         uniform_steps: Steps with uniform actions at the beginning; if not given, as published for
             the worlds of the published experiments, none elsewhere.
-        processes: Processes to collect with.
+        engine: Where to collect; here if not given. Workers write into `parts_folder`.
         on_rows: Hears of collected rows, those found on disk included.
     """
     if n_steps < 1:
@@ -99,7 +99,7 @@ def collect_log(
         if on_rows is not None:
             on_rows(sum(part.rows for part in there))
         tasks = [_Task(world, policy, part, seed, folder) for part in missing]
-        for index, _ in map_tasks(_collect_part, tasks, processes=processes):
+        for index, _ in map_tasks(_collect_part, tasks, engine=engine):
             if on_rows is not None:
                 on_rows(missing[index].rows)
         return _assemble(world, [_read_part(folder, part) for part in parts], identity)

@@ -224,7 +224,7 @@ def spend_little(patch: pytest.MonkeyPatch) -> None:
         collection,
         "collect_log",
         lambda world, policy, steps, **given: collect(
-            world, policy, min(steps, STEPS), **given | {"processes": 1}
+            world, policy, min(steps, STEPS), **given | {"engine": None}
         ),
     )
     simulate = simulated.simulate_value

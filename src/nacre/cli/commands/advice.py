@@ -11,6 +11,7 @@ import typer
 
 from nacre.cli.commands.options import (
     ActivationName,
+    Address,
     AdviceFolder,
     AsJson,
     Assignments,
@@ -19,11 +20,14 @@ from nacre.cli.commands.options import (
     ConfigFile,
     CostFile,
     Discount,
+    EngineName,
     Force,
     Normalization,
     Quiet,
     Seed,
     Start,
+    Workers,
+    choose_engine,
     read_confidence,
 )
 from nacre.errors import InputError
@@ -108,6 +112,9 @@ def advise(
         float | None,
         typer.Option("--epsilon", help="Share of uniform exploration on top of the old policy."),
     ] = None,
+    engine: EngineName = None,
+    address: Address = None,
+    workers: Workers = None,
     discount: Discount = 0.99,
     start: Start = None,
     normalization: Normalization = None,
@@ -149,6 +156,7 @@ def advise(
     from nacre.tracking import combine_reporters, open_tracking
     from nacre.training.progress_display import open_reporter
 
+    chosen = choose_engine(engine, address, workers, "threads")
     check_folder(out, force=force)
     price = read_cost(cost_file)
     seconds = None if budget is None else read_budget(budget)
@@ -198,6 +206,7 @@ def advise(
             seed=seed,
             progress=combine_reporters(shown, tracker.reporter),
             resume=tasks,
+            engine=chosen or "threads",
         )
         _save(found, out, as_json=as_json, quiet=quiet)
         if tasks is not None:
@@ -210,6 +219,9 @@ def advise(
 def demo(
     out: AdviceFolder = None,
     force: Force = False,
+    engine: EngineName = None,
+    address: Address = None,
+    workers: Workers = None,
     config_file: ConfigFile = None,
     as_json: AsJson = False,
     seed: Seed = 0,
@@ -225,12 +237,13 @@ def demo(
     from nacre.cli.folders import check_folder
     from nacre.training.progress_display import open_reporter
 
+    chosen = choose_engine(engine, address, workers, "threads")
     check_folder(out, force=force)
     example = examples.load_traffic()
     if not (quiet or as_json):
         console.print_text(introduce(example))
     with open_reporter(quiet=quiet) as reporter:
-        found = run_demo(seed, reporter, example)
+        found = run_demo(seed, reporter, example, chosen or "threads")
     _save(found, out, as_json=as_json, quiet=quiet)
     _present(found, out, as_json=as_json, quiet=quiet)
     if not (quiet or as_json):

@@ -7,13 +7,21 @@ from typing import Annotated, Any
 
 import typer
 
-from nacre.cli.commands.options import AsJson, ConfigFile, Processes, Quiet
+from nacre.cli.commands.options import (
+    Address,
+    AsJson,
+    ConfigFile,
+    EngineName,
+    Quiet,
+    Workers,
+    choose_engine,
+)
 
 app = typer.Typer()
 
 EXAMPLES = """\b
 Examples:
-  nacre calibrate finite --seeds 100-109 --processes 2
+  nacre calibrate finite --seeds 100-109 --workers 2
   nacre calibrate control --worlds pendulum,cart_pole --seeds 100
   nacre calibrate robots --seeds 100 --old-policies published/
   nacre calibrate finite --summary --json
@@ -43,7 +51,9 @@ def calibrate(
         bool,
         typer.Option("--baselines/--no-baselines", help="Run plain ways to decide beside it."),
     ] = True,
-    processes: Processes = 1,
+    engine: EngineName = None,
+    address: Address = None,
+    workers: Workers = None,
     out: Annotated[
         Path, typer.Option("--out", help="Folder of the records, or a file that ends in .jsonl.")
     ] = Path("results/calibration"),
@@ -72,6 +82,7 @@ def calibrate(
     from nacre.experiments.calibration.run import Plan, run_plan
     from nacre.experiments.run import parse_seeds
 
+    chosen = choose_engine(engine, address, workers)
     plan = Plan(
         suite,
         parse_seeds(seeds),
@@ -83,7 +94,7 @@ def calibrate(
     )
     if not summary:
         total = len(plan.list_cases())
-        for number, line in enumerate(run_plan(plan, processes=processes), start=1):
+        for number, line in enumerate(run_plan(plan, engine=chosen), start=1):
             if not quiet:
                 typer.echo(_describe(line, number, total), err=True)
     _print_summary(plan, docs, as_json=as_json, quiet=quiet)

@@ -7,13 +7,21 @@ from typing import Annotated
 
 import typer
 
-from nacre.cli.commands.options import AsJson, Processes, Quiet, SettingsFile
+from nacre.cli.commands.options import (
+    Address,
+    AsJson,
+    EngineName,
+    Quiet,
+    SettingsFile,
+    Workers,
+    choose_engine,
+)
 
 app = typer.Typer()
 
 REPRODUCE_EXAMPLES = """\b
 Examples:
-  nacre reproduce sumo --seeds 4-13 --processes 2
+  nacre reproduce sumo --seeds 4-13 --workers 2
   nacre reproduce gymnasium --rows 'hopper-*' --seeds 4
   nacre reproduce sumo --summary
 """
@@ -45,7 +53,9 @@ def reproduce(
     steps: Annotated[
         int | None, typer.Option("--steps", help="Transitions of a log; else the paper's number.")
     ] = None,
-    processes: Processes = 1,
+    engine: EngineName = None,
+    address: Address = None,
+    workers: Workers = None,
     out: Annotated[Path, typer.Option("--out", help="Folder of the records.")] = Path("results"),
     summary: Annotated[
         bool,
@@ -89,7 +99,7 @@ def reproduce(
         open_reporter=NoProgress if quiet else partial(PlainLines, interval=30.0),
     )
     total, done = len(list_places(plan)), []
-    for places in run_plan(plan, processes=processes):
+    for places in run_plan(plan, engine=choose_engine(engine, address, workers)):
         done += places
         if not quiet:
             typer.echo(f"{len(done)} of {total} records, last {places[-1]}", err=True)

@@ -51,13 +51,24 @@ CostFile = Annotated[Path, typer.Option("--cost", help="What switching costs, co
 AdviceFolder = Annotated[
     Path | None, typer.Option("--out", help="Folder for the page, the record and the policy.")
 ]
+EngineName = Annotated[
+    str | None,
+    typer.Option("--engine", help="Where independent work runs: threads, local, dask or ray."),
+]
+Address = Annotated[
+    str | None,
+    typer.Option("--address", help="Of a Dask scheduler or a Ray cluster that runs already."),
+]
+Workers = Annotated[
+    int | None,
+    typer.Option("--workers", "--processes", min=1, help="Tasks that run at a time here."),
+]
 Force = Annotated[
     bool,
     typer.Option(
         "--force/--no-force", show_default=False, help="Replace an advice that lies in --out."
     ),
 ]
-Processes = Annotated[int, typer.Option("--processes", min=1, help="Processes to use.")]
 Discount = Annotated[float, typer.Option("--discount", help="γ.")]
 Start = Annotated[
     str | None,
@@ -67,6 +78,27 @@ Start = Annotated[
         ".npy or .csv file; the log's own if not given.",
     ),
 ]
+
+
+def choose_engine(
+    name: str | None, address: str | None, workers: int | None, otherwise: str = "local"
+) -> Any:
+    """The engine that options name; None if they name none.
+
+    Args:
+        name: Of the engine.
+        address: Of its cluster.
+        workers: How many to start here.
+        otherwise: The engine of workers that are of no named engine.
+    """
+    from nacre.errors import InputError
+    from nacre.parallel.engine import Engine
+
+    if name is None and address is not None:
+        raise InputError(f"--address {address}: of which engine? add --engine dask or ray")
+    if name is None and workers is None:
+        return None
+    return Engine(name or otherwise, address, workers)
 
 
 def read_confidence(value: float) -> float:

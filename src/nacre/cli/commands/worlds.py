@@ -9,13 +9,16 @@ import typer
 
 from nacre.cli.commands.options import (
     ActivationName,
+    Address,
     AsJson,
     ConfigFile,
     Discount,
+    EngineName,
     Normalization,
-    Processes,
     Quiet,
     Seed,
+    Workers,
+    choose_engine,
 )
 from nacre.errors import InputError
 
@@ -25,7 +28,7 @@ COLLECT_EXAMPLES = """\b
 Examples:
   nacre collect Hopper-v4 --policy old.safetensors --steps 1000000 --out log.parquet
   nacre collect traffic --policy old.safetensors --steps 50000 --out log.parquet \\
-      --uniform-steps 0 --processes 2
+      --uniform-steps 0 --workers 2
 """
 TRAIN_EXAMPLES = """\b
 Examples:
@@ -77,7 +80,9 @@ def collect(
     ] = None,
     normalization: Normalization = None,
     activation: ActivationName = None,
-    processes: Processes = 1,
+    engine: EngineName = None,
+    address: Address = None,
+    workers: Workers = None,
     config_file: ConfigFile = None,
     as_json: AsJson = False,
     seed: Seed = 0,
@@ -97,6 +102,7 @@ def collect(
 
     if not out.parent.is_dir():
         raise InputError(f"{out.parent}: no such folder; make it first")
+    chosen = choose_engine(engine, address, workers)
     found = find_world(world)
     parts = out.with_name(f".{out.name}.parts")
     with console.open_counter("collecting", steps, quiet=quiet) as count:
@@ -111,7 +117,7 @@ def collect(
             seed=seed,
             parts_folder=parts,
             uniform_steps=uniform_steps,
-            processes=processes,
+            engine=chosen,
             on_rows=count,
         )
     write_log(log, out)
@@ -140,7 +146,9 @@ def train_online(
     stop_value: Annotated[
         float | None, typer.Option("--stop-value", help="Stop at this mean discounted return.")
     ] = None,
-    processes: Processes = 1,
+    engine: EngineName = None,
+    address: Address = None,
+    workers: Workers = None,
     config_file: ConfigFile = None,
     as_json: AsJson = False,
     seed: Seed = 0,
@@ -157,6 +165,7 @@ def train_online(
     from nacre.simulators.registry import find_world
     from nacre.training.progress_display import open_reporter
 
+    chosen = choose_engine(engine, address, workers)
     found = find_world(world)
     checkpoint = out.with_name(f".{out.name}.checkpoint.safetensors")
     config = OnlineConfig(epochs=epochs, stop_value=stop_value)
@@ -165,7 +174,7 @@ def train_online(
     if not result.complete:
         raise KeyboardInterrupt
     with console.open_counter("simulating", 200, quiet=quiet) as count:
-        made = write_trained(result, found, out, processes=processes, on_episodes=count)
+        made = write_trained(result, found, out, engine=chosen, on_episodes=count)
     checkpoint.unlink(missing_ok=True)
     if as_json:
         console.print_json(made)
@@ -187,7 +196,9 @@ def simulate(
     discount: Discount = 0.99,
     normalization: Normalization = None,
     activation: ActivationName = None,
-    processes: Processes = 1,
+    engine: EngineName = None,
+    address: Address = None,
+    workers: Workers = None,
     config_file: ConfigFile = None,
     as_json: AsJson = False,
     seed: Seed = 0,
@@ -200,6 +211,7 @@ def simulate(
     from nacre.policies.networks import check_activation
     from nacre.simulators.registry import find_world
 
+    chosen = choose_engine(engine, address, workers)
     with console.open_counter("simulating", episodes, quiet=quiet) as count:
         value = simulate_value(
             find_world(world),
@@ -212,7 +224,7 @@ def simulate(
             n_episodes=episodes,
             n_steps=steps,
             seed=seed,
-            processes=processes,
+            engine=chosen,
             on_episodes=count,
         )
     if as_json:

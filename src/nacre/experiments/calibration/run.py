@@ -30,7 +30,7 @@ from nacre.experiments.calibration.records import (
     refuse_mixture,
 )
 from nacre.experiments.calibration.tables import KINDS
-from nacre.parallel.local import map_tasks
+from nacre.parallel.engine import EngineSource, map_tasks
 
 SUITES = ("finite", "control", "robots")
 
@@ -105,7 +105,7 @@ class Task:
     plan: Plan
 
 
-def run_plan(plan: Plan, *, processes: int = 1) -> Iterator[dict[str, Any]]:
+def run_plan(plan: Plan, *, engine: EngineSource | None = None) -> Iterator[dict[str, Any]]:
     """Run the cases that the file does not have yet; yields each line when it is written.
 
     Raises:
@@ -116,7 +116,7 @@ def run_plan(plan: Plan, *, processes: int = 1) -> Iterator[dict[str, Any]]:
     refuse_mixture(lines, commit, configuration, plan.path)
     done = {case_of(line) for line in lines}
     tasks = [Task(case, plan) for case in plan.list_cases() if case not in done]
-    for _, line in map_tasks(run_task, tasks, processes=processes):
+    for _, line in map_tasks(run_task, tasks, engine=engine):
         line |= {"commit": commit, "configuration": configuration}
         append_line(plan.path, line)
         yield line

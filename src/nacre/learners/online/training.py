@@ -33,6 +33,7 @@ from nacre.learners.online.soft_actor_critic import (
     run_round,
     scale_critics,
 )
+from nacre.parallel.engine import EngineSource
 from nacre.policies import fingerprint
 from nacre.policies.formats.registry import find_writable
 from nacre.policies.network_policy import MLPPolicy
@@ -162,7 +163,7 @@ def write_trained(
     *,
     n_episodes: int = N_EPISODES,
     n_steps: int = N_STEPS,
-    processes: int = 1,
+    engine: EngineSource | None = None,
     on_episodes: Callable[[int], None] | None = None,
 ) -> dict[str, Any]:
     """Write a trained policy, and beside it a JSON file with its true value and its making.
@@ -173,7 +174,7 @@ def write_trained(
         path: The policy's file, `*.safetensors`.
         n_episodes: Episodes to simulate.
         n_steps: Their length; where the world's own is less, the value over that is given too.
-        processes: Processes to simulate in.
+        engine: Where to simulate; here if not given.
         on_episodes: Hears of simulated episodes.
 
     Returns:
@@ -188,7 +189,7 @@ def write_trained(
             discount=result.config.discount,
             n_episodes=n_episodes,
             n_steps=steps,
-            processes=processes,
+            engine=engine,
             on_episodes=on_episodes,
         ).as_json()
         for steps in sorted({n_steps, min(n_steps, world.episode_length)}, reverse=True)

@@ -18,6 +18,7 @@ OURS = {
     "npz": "nacre.logs.formats.npz:NPZ",
     "hdf5": "nacre.logs.formats.hdf5:HDF5",
     "minari": "nacre.logs.formats.minari:MINARI",
+    "parquet_folder": "nacre.logs.formats.parquet_folder:PARQUET_FOLDER",
 }
 LOG_FORMATS: Registry[LogFormat] = Registry("nacre.log_formats", "log format", OURS)
 """All formats of logs by name: ours, and those that other packages register by entry point."""

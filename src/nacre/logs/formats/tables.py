@@ -56,14 +56,14 @@ class TableSource:
         self.close: Callable[[], None] = lambda: None
         self.cleaning = Cleaning()
         self.notes: tuple[str, ...] = ()
-        self._schema = schema
-        self._n_rows = n_rows
-        self._fetch = fetch
+        self.schema = schema
+        self.n_rows = n_rows
+        self.fetch = fetch
         self._problems = problems
 
     def is_numeric(self, name: str) -> bool:
         """Return whether a column holds numbers, truth values or vectors of them."""
-        kind = plain_kind(self._schema.field(name).type)
+        kind = plain_kind(self.schema.field(name).type)
         return name in self.cleaning.units or is_number(kind.value_type if is_list(kind) else kind)
 
     def load(self, name: str, part: str | None = None) -> NDArray[Any] | None:
@@ -71,14 +71,14 @@ class TableSource:
         return self._guard(name, lambda: self._read(name, part))
 
     def _read(self, name: str, part: str | None) -> NDArray[Any] | None:
-        kind, chunks = plain_kind(self._schema.field(name).type), self._chunks(name)
+        kind, chunks = plain_kind(self.schema.field(name).type), self._chunks(name)
         if pa.types.is_large_string(kind):
             texts = list(chunks)
             cleaned = [self.cleaning.clean(name, chunk) for chunk in texts]
             if None not in cleaned:
                 kind, texts = pa.float64(), cleaned
             chunks = iter(texts)
-        column = ArrowColumn(name, kind, self._n_rows, part, self.store)
+        column = ArrowColumn(name, kind, self.n_rows, part, self.store)
         return read_column(column, chunks, self._problems)
 
     def load_categories(self, name: str) -> Categories | None:
@@ -87,13 +87,13 @@ class TableSource:
 
     def load_times(self, name: str, form: str | None) -> NDArray[Any] | None:
         """Return (N,) seconds since 1970, NaN where missing, or None after reporting."""
-        kind = plain_kind(self._schema.field(name).type)
+        kind = plain_kind(self.schema.field(name).type)
         return self._guard(
             name, lambda: read_times(name, kind, list(self._chunks(name)), form, self._problems)
         )
 
     def _chunks(self, name: str) -> Iterator[Any]:
-        return (plain(chunk) for chunk in self._fetch(name))
+        return (plain(chunk) for chunk in self.fetch(name))
 
     def _guard(self, name: str, read: Callable[[], T | None]) -> T | None:
         try:

@@ -50,6 +50,7 @@ def list_facts(record: DecisionRecord, most: int) -> list[tuple[str, list[tuple[
         "Log": record.log,
         "Old policy": record.policy,
         "Cost": record.cost_model,
+        "Engine": record.execution,
         "Versions": record.versions,
         "Configuration": record.config,
         "Further": {k: v for k, v in (record.model_extra or {}).items() if k != "command"},

@@ -1,0 +1,115 @@
+"""Folders of Parquet files: parts of one log, each with whole episodes."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nacre.logs.checks.problems import Problems
+from nacre.logs.formats.parquet import PARQUET
+from nacre.logs.schema.mapping import ColumnMap
+from nacre.logs.schema.recognition import ALIASES
+from nacre.logs.storage.stores import Store
+
+if TYPE_CHECKING:
+    from nacre.logs.formats.tables import TableSource
+
+
+def list_parts(folder: Path) -> list[Path]:
+    """The Parquet files of a folder and of folders in it, by name; hidden ones are left out."""
+    return sorted(
+        path
+        for path in folder.rglob("*.parquet")
+        if not any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)
+    )
+
+
+class ParquetFolder:
+    """Parquet files in a folder, in the order of their names. Episodes do not cross files."""
+
+    suffixes: tuple[str, ...] = ()
+    native = True
+
+    def locate(self, name: str | os.PathLike[str], problems: Problems) -> Path | None:
+        """Return the folder, or None if there are no Parquet files in it."""
+        path = Path(name)
+        try:
+            return path if path.is_dir() and list_parts(path) else None
+        except OSError:
+            return None
+
+    def open(
+        self, path: Path, problems: Problems, columns: ColumnMap, store: Store
+    ) -> TableSource | None:
+        """Open all files; columns are read one by one, file after file."""
+        from nacre.logs.formats.tables import TableSource
+
+        parts: list[TableSource] = []
+        for file in list_parts(path):
+            part = PARQUET.open(file, problems, columns, store)
+            if part is None:
+                return None
+            parts.append(part)
+        first = parts[0]
+        for file, part in zip(list_parts(path), parts, strict=True):
+            if part.schema.types != first.schema.types or part.names != first.names:
+                problems.add(
+                    f"{file.name} has other columns than {list_parts(path)[0].name}",
+                    "give files with the same columns, in the same order and of the same types",
+                )
+                return None
+        marks = {columns.episode} if columns.episode else set(ALIASES["episode"])
+
+        def fetch(name: str) -> Iterator[Any]:
+            chunks = (part.fetch(name) for part in parts)
+            if name in marks and first.is_numeric(name):
+                return _number_apart(chunks)
+            return (chunk for some in chunks for chunk in some)
+
+        rows = sum(part.n_rows for part in parts)
+        whole = TableSource(first.schema, rows, fetch, problems, store)
+        if len(parts) > 1:
+            # Each file has the digest of its own rows.
+            whole.metadata = dataclasses.replace(whole.metadata, sha256="")
+
+        def close() -> None:
+            for part in parts:
+                part.close()
+
+        whole.close = close
+        return whole
+
+    def estimate_bytes(self, path: Path) -> int:
+        """Return the sum over all files."""
+        return sum(PARQUET.estimate_bytes(file) for file in list_parts(path))
+
+
+def _number_apart(files: Iterable[Iterable[Any]]) -> Iterator[Any]:
+    """Numbers of episodes, those of each file above those of the files before."""
+    import pyarrow as pa
+
+    above = 0
+    for chunks in files:
+        kept = list(chunks)
+        values = [np.asarray(chunk.to_numpy(zero_copy_only=False)) for chunk in kept]
+        if not all(one.dtype.kind in "iu" for one in values):
+            # Something is missing or broken: whoever reads the column says what.
+            yield from kept
+            continue
+        shift = above - _find(np.min, values)
+        kind = kept[0].type if kept else pa.int64()
+        yield from (pa.array(one.astype(np.int64) + shift).cast(kind) for one in values)
+        above = shift + _find(np.max, values) + 1
+
+
+def _find(choose: Any, values: Sequence[NDArray[Any]]) -> int:
+    return int(choose([choose(one) for one in values if len(one)])) if any(map(len, values)) else 0
+
+
+PARQUET_FOLDER = ParquetFolder()

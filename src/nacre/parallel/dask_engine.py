@@ -1,0 +1,80 @@
+"""Dask: workers of a scheduler that runs already, or of a small cluster on this machine."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError, Future
+from typing import Any
+
+from nacre.errors import InputError
+from nacre.parallel.engine import Engine
+from nacre.parallel.local import count_processors
+from nacre.parallel.payload import Answer
+from nacre.parallel.remote import RemoteWorkers
+
+PATIENCE = "30s"
+"""How long a scheduler may take to answer."""
+
+
+@contextlib.contextmanager
+def open_dask(engine: Engine) -> Iterator[RemoteWorkers]:
+    """The workers of a Dask scheduler."""
+    try:
+        import distributed
+    except ImportError:
+        raise InputError(
+            "engine dask: Dask is not installed; install it with pip install 'nacre[dask]'"
+        ) from None
+    with contextlib.ExitStack() as stack:
+        if engine.address is None:
+            cluster = stack.enter_context(
+                distributed.LocalCluster(
+                    n_workers=engine.workers or count_processors(),
+                    threads_per_worker=1,
+                    processes=True,
+                    dashboard_address="127.0.0.1:0",
+                    silence_logs=50,
+                )
+            )
+        else:
+            cluster = engine.address
+        try:
+            client = stack.enter_context(distributed.Client(cluster, timeout=PATIENCE))
+        except (OSError, TimeoutError, ValueError) as error:
+            raise InputError(
+                f"engine dask: no scheduler answers at {engine.address} "
+                f"({str(error).splitlines()[0][:200]}); check the address, or start one with dask "
+                "scheduler"
+            ) from None
+        yield RemoteWorkers(DaskTransport(client))
+
+
+class DaskTransport:
+    """Futures of Dask as those of `concurrent.futures`."""
+
+    def __init__(self, client: Any) -> None:
+        from distributed import KilledWorker
+        from distributed.client import FutureCancelledError
+
+        self._client = client
+        self._executor = client.get_executor(pure=False)
+        self.lost = (KilledWorker, FutureCancelledError, CancelledError)
+
+    @property
+    def dashboard(self) -> str:
+        """The scheduler's page, where the package for it is installed."""
+        with contextlib.suppress(ImportError):
+            import bokeh  # noqa: F401
+
+            return str(self._client.dashboard_link or "")
+        return ""
+
+    def put(self, content: bytes) -> Any:
+        """In the memory of a worker; others fetch it from there."""
+        return self._client.scatter(content, hash=False)
+
+    def send(self, function: Callable[..., Answer], *args: Any) -> Future[Answer]:
+        """Call a function in a worker."""
+        future: Future[Answer] = self._executor.submit(function, *args)
+        return future
