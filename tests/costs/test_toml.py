@@ -202,7 +202,7 @@ class OwnGroups(ActionGroups):
 class OwnStatewise(StatewiseCost):
     """A comparison that a file cannot hold."""
 
-    def compare(self, old, new, key):  # type: ignore[no-untyped-def]
+    def compare(self, old, new, key, states=None):  # type: ignore[no-untyped-def]
         raise NotImplementedError
 
     def group_names(self, action_space):  # type: ignore[no-untyped-def]

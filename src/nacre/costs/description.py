@@ -10,11 +10,13 @@ import numpy as np
 
 from nacre.costs import groups as action_groups
 from nacre.costs.family import SwitchingCost
+from nacre.costs.general import GeneralTransport
+from nacre.costs.grounds import Ground, StateGround, StateMatrices
 from nacre.costs.groups import ActionGroups, Boxes, IndexSets
 from nacre.costs.importance import RuleImportance, TableImportance
 from nacre.costs.kinds import ScaledPositive
 from nacre.costs.measures import FiniteStates, LogStates, StateMeasure, UniformBox, WeightedStates
-from nacre.costs.statewise import Difference, GeneralTransport, GroundCost, Transport
+from nacre.costs.statewise import Difference, Transport
 
 LARGEST_LIST = 1000
 
@@ -43,11 +45,12 @@ def _describe_long(cost: SwitchingCost) -> dict[str, Any]:
     if isinstance(cost.statewise, Transport):
         form |= {"kind": "transport", "groups": describe_groups(cost.statewise.groups)}
     if isinstance(cost.statewise, GeneralTransport):
+        plan = cost.statewise.plan
         form |= {"kind": "general", "groups": describe_groups(cost.statewise.groups)}
         form["plan"] = {
             "learning_ground": _describe_ground(cost.statewise.learning_ground),
             "transaction_ground": _describe_ground(cost.statewise.transaction_ground),
-            "coupling": cost.statewise.plan,
+            "coupling": plan if isinstance(plan, str) else name_of(plan),
             "n_samples": cost.statewise.n_samples,
         }
     if cost.group_labels:
@@ -140,14 +143,14 @@ def _describe_importance(importance: object) -> dict[str, Any]:
     return {"default": float(importance.default), "rules": rules}
 
 
-def _describe_ground(
-    ground: str | tuple[tuple[float, ...], ...] | GroundCost,
-) -> str | list[list[float]]:
+def _describe_ground(ground: Ground) -> str | list[Any]:
     if isinstance(ground, str):
         return ground
     if isinstance(ground, tuple):
         return [list(row) for row in ground]
-    return name_of(ground)
+    if isinstance(ground, StateMatrices):
+        return [[list(row) for row in matrix] for matrix in ground.matrices]
+    return name_of(ground.function if isinstance(ground, StateGround) else ground)
 
 
 def _describe_weights(weights: np.ndarray | None) -> dict[str, Any]:

@@ -116,6 +116,7 @@ class SwitchingCost:
     ) -> None:
         """Raise `InputError` if this cost cannot be computed between policies of these spaces."""
         name_groups(self.statewise, action_space, own=self.group_labels)
+        self.statewise.check_states(observation_space)
         self.link_function(observation_space)
         if isinstance(self.importance, StateImportance):
             self.importance.check(observation_space)
@@ -167,7 +168,7 @@ class SwitchingCost:
             weights: Probabilities of the states; all alike if not given.
             prices: c_l and c_t instead of the cost's own: what is compiled then serves all prices.
         """
-        comparison = self.statewise.compare(old_policy(states), new_policy(states), key)
+        comparison = self.statewise.compare(old_policy(states), new_policy(states), key, states)
         costs = self.statewise_cost(comparison, prices)
         costs = costs * _weigh(self.importance, states, costs.shape)
         average = jnp.mean(costs) if weights is None else jnp.sum(weights * costs)
@@ -202,6 +203,8 @@ class SwitchingCost:
             self.statewise, self.importance, old_policy, new_policy, states, weights, action_key
         )
         names = name_groups(self.statewise, new_policy.action_space, log, self.group_labels)
+        if not np.all(np.isfinite(terms.learning) & np.isfinite(terms.transaction)):
+            raise InputError(self._explain(sample, terms, old_policy, new_policy, action_key))
         return self._summarise(sample, terms, new_policy, names)
 
     def per_episode(self) -> SwitchingCost:
@@ -235,6 +238,26 @@ class SwitchingCost:
         rows = None if observations is None else read_rows(observations)
         return measure.support(key, rows, space)
 
+    def _explain(
+        self,
+        sample: StateSample,
+        terms: Comparison,
+        old_policy: Policy,
+        new_policy: Policy,
+        key: PRNGKeyArray,
+    ) -> str:
+        """Why a cost is not finite: what is wrong with the state, with the cost, or else."""
+        n = len(sample.states)
+        both = np.asarray(terms.learning + terms.transaction).reshape(-1, terms.learning.shape[-1])
+        costs = both[:n].mean(axis=-1)
+        place = int(np.argmin(np.isfinite(costs)))
+        state = jnp.asarray(sample.states[place : place + 1])
+        if np.all(np.isfinite(np.asarray(state))):
+            why = self.statewise.explain(old_policy(state), new_policy(state), key, state)
+            if why:
+                return f"{why} (at state {place})"
+        return sample.describe_bad_state(costs)
+
     def _summarise(
         self, sample: StateSample, terms: Comparison, policy: Policy, names: tuple[str, ...]
     ) -> CostBreakdown:
@@ -246,8 +269,6 @@ class SwitchingCost:
         )
         replicates = self.learning_weight * learning + self.transaction_weight * transaction
         costs = replicates.mean(axis=-1)
-        if not np.all(np.isfinite(costs)):
-            raise InputError(sample.describe_bad_state(costs))
         chances = sample.probabilities
         learning_price = self.learning_weight * float(chances @ learning.mean(axis=-1))
         transaction_price = self.transaction_weight * float(chances @ transaction.mean(axis=-1))
@@ -332,13 +353,19 @@ def _scan_states(
     def visit(_: None, chunk: tuple[Array, Array, PRNGKeyArray]) -> tuple[None, Comparison]:
         states, weights, key = chunk
         old, new = old_policy(states), new_policy(states)
-        keys = jax.random.split(key, 2 if statewise.samples_actions(old, new) else 1)
-        times = [statewise.compare(old, new, one) for one in keys]
+
+        def compare(key: PRNGKeyArray) -> Comparison:
+            return statewise.compare(old, new, key, states)
+
+        if statewise.samples_actions(old, new):
+            times = jax.lax.map(compare, jax.random.split(key, 2))
+        else:
+            times = jax.tree.map(lambda term: term[None], compare(jax.random.split(key, 1)[0]))
         weighed = _weigh(importance, states, weights.shape)
         return None, Comparison(
-            jnp.stack([weighed * one.learning for one in times], axis=-1),
-            jnp.stack([weighed * one.transaction for one in times], axis=-1),
-            jnp.tensordot(weights * weighed, times[0].flows, axes=1),
+            jnp.moveaxis(weighed * times.learning, 0, -1),
+            jnp.moveaxis(weighed * times.transaction, 0, -1),
+            jnp.tensordot(weights * weighed, times.flows[0], axes=1),
         )
 
     return jax.lax.scan(visit, None, (states, weights, jax.random.split(key, len(states))))[1]

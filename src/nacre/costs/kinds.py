@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import jax.numpy as jnp
 from jaxtyping import Array
 
 from nacre.costs.family import Importance, Link, SwitchingCost
+from nacre.costs.general import GeneralTransport, Plan
+from nacre.costs.grounds import GroundLike, freeze_ground
 from nacre.costs.groups import ActionGroups
 from nacre.costs.measures import FiniteStates, LogStates, StateMeasure
-from nacre.costs.statewise import Difference, GeneralTransport, GroundCost, Transport, freeze_ground
+from nacre.costs.statewise import Difference, Transport
 from nacre.costs.weights import Weight, read_price, read_weight
 from nacre.errors import InputError
 
@@ -47,9 +48,9 @@ def GeneralTransportCost(  # noqa: N802
     transaction_weight: WeightLike = 0.0,
     groups: ActionGroups | None = None,
     *,
-    learning_ground: str | Sequence[Sequence[float]] | GroundCost = "l2",
-    transaction_ground: str | Sequence[Sequence[float]] | GroundCost = "l2",
-    plan: Literal["independent", "optimal"] = "independent",
+    learning_ground: GroundLike = "l2",
+    transaction_ground: GroundLike = "l2",
+    plan: Plan = "independent",
     n_samples: int = 16,
     state_measure: StateMeasure | None = None,
     importance: Importance | None = None,
