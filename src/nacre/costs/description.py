@@ -13,10 +13,12 @@ from nacre.costs.family import SwitchingCost
 from nacre.costs.general import GeneralTransport
 from nacre.costs.grounds import Ground, StateGround, StateMatrices
 from nacre.costs.groups import ActionGroups, Boxes, IndexSets
-from nacre.costs.importance import RuleImportance, TableImportance
+from nacre.costs.importance import RuleImportance, StateImportance, TableImportance
 from nacre.costs.kinds import ScaledPositive
+from nacre.costs.links import ExpressionLink
 from nacre.costs.measures import FiniteStates, LogStates, StateMeasure, UniformBox, WeightedStates
 from nacre.costs.statewise import Difference, Transport
+from nacre.costs.whole import WholePolicyCost
 
 LARGEST_LIST = 1000
 
@@ -33,6 +35,9 @@ def describe_cost(cost: SwitchingCost) -> dict[str, Any]:
 
 
 def _describe_long(cost: SwitchingCost) -> dict[str, Any]:
+    if isinstance(cost, WholePolicyCost):
+        weight = float(cost.learning_weight)
+        return {"kind": "policies", "weight": weight, "function": name_of(cost.function)}
     form: dict[str, Any] = {"kind": name_of(cost.statewise)}
     form["learning_weight"] = float(cost.learning_weight)
     if isinstance(cost.statewise, Difference):
@@ -41,7 +46,7 @@ def _describe_long(cost: SwitchingCost) -> dict[str, Any]:
         form["transaction_weight"] = float(cost.transaction_weight)
         if any(cost.weight_errors):
             form["weight_errors"] = [float(error) for error in cost.weight_errors]
-    form["link"] = cost.link if isinstance(cost.link, str) else name_of(cost.link)
+    form["link"] = _describe_link(cost)
     if isinstance(cost.statewise, Transport):
         form |= {"kind": "transport", "groups": describe_groups(cost.statewise.groups)}
     if isinstance(cost.statewise, GeneralTransport):
@@ -59,6 +64,26 @@ def _describe_long(cost: SwitchingCost) -> dict[str, Any]:
     if cost.importance is not None:
         form["importance"] = _describe_importance(cost.importance)
     return form
+
+
+def holds_code(cost: SwitchingCost) -> bool:
+    """Whether a part of the cost is Python code, whose description is but a name."""
+    parts: list[object] = [cost.link, cost.importance]
+    if isinstance(cost.statewise, GeneralTransport):
+        general = cost.statewise
+        parts += [general.learning_ground, general.transaction_ground, general.plan]
+    known = (str, tuple, StateImportance, StateMatrices, ExpressionLink, ScaledPositive, type(None))
+    return (
+        isinstance(cost, WholePolicyCost)
+        or type(cost.statewise) not in (Transport, Difference, GeneralTransport)
+        or not all(isinstance(part, known) for part in parts)
+    )
+
+
+def _describe_link(cost: SwitchingCost) -> str:
+    if isinstance(cost.link, ExpressionLink):
+        return cost.link.text
+    return cost.link if isinstance(cost.link, str) else name_of(cost.link)
 
 
 def describe_groups(groups: ActionGroups) -> dict[str, Any]:

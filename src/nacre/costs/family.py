@@ -6,7 +6,7 @@ import dataclasses
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import equinox as eqx
 import gymnasium
@@ -19,6 +19,7 @@ from nacre.costs.breakdown import CostBreakdown
 from nacre.costs.fit import check_log_fits, check_states_fit
 from nacre.costs.group_names import name_groups
 from nacre.costs.importance import StateImportance
+from nacre.costs.links import Link, SharedLink, is_positive, read_link
 from nacre.costs.measures import LogStates, StateMeasure, StateSample, read_rows
 from nacre.costs.statewise import Comparison, StatewiseCost
 from nacre.costs.value_terms import ValueTerms
@@ -27,10 +28,7 @@ from nacre.errors import InputError
 from nacre.logs import Log
 from nacre.policies.policy import Policy, describe_space
 
-Link = Literal["identity", "times_states", "positive"] | Callable[[Array], Array]
 Importance = Callable[[Array], Array]
-
-LINKS = ("identity", "times_states", "positive")
 
 # States that go through the networks at once: enough to keep the processor busy, few enough for its
 # caches. Where the comparison of a state is large it is fewer: about so many numbers an array.
@@ -39,23 +37,6 @@ CELLS = 2**22
 
 MOST_MAPPED = 1_000_000
 """States that are drawn of a log larger than memory; the standard error counts that."""
-
-
-def _is_positive(x: Array) -> Array:
-    """The link "positive"."""
-    return jnp.where(x > 0, 1.0, 0.0)
-
-
-@dataclass(frozen=True)
-class SharedLink:
-    """A link whose cost is shared by many episodes."""
-
-    link: Callable[[Array], Array]
-    episodes: float
-
-    def __call__(self, x: Array) -> Array:
-        """The share of one episode."""
-        return self.link(x) / self.episodes
 
 
 @dataclass(frozen=True)
@@ -68,7 +49,8 @@ class SwitchingCost:
         transaction_weight: c_t, the price of one unit of the transaction term.
         state_measure: μ, the states to average over.
         importance: f, the weight of a state; takes a batch of states, 1 where absent.
-        link: σ, applied to the average.
+        link: σ, applied to the average: "identity", "times_states", "positive", an expression of x
+            such as "min(x, 10)", or a function.
         weight_errors: Standard deviations of what is believed of c_l and c_t; the weights are then
             means. They widen the interval of a net gain, and change no price.
         group_labels: What to call the groups; the log's names or numbers if not given.
@@ -106,8 +88,10 @@ class SwitchingCost:
                 "groups than within them and the cost would no longer be an optimal transport; "
                 "raise the learning weight or lower the transaction weight"
             )
-        if not callable(self.link) and self.link not in LINKS:
-            problems.append(f"link = {self.link!r} is unknown; known: {', '.join(LINKS)}")
+        try:
+            object.__setattr__(self, "link", read_link(self.link))
+        except InputError as error:
+            problems += error.problems
         if problems:
             raise InputError(problems)
 
@@ -126,7 +110,7 @@ class SwitchingCost:
         if callable(self.link):
             return self.link
         if self.link == "positive":
-            return _is_positive
+            return is_positive
         if self.link == "times_states":
             if not isinstance(observation_space, gymnasium.spaces.Discrete):
                 raise InputError(
@@ -174,6 +158,10 @@ class SwitchingCost:
         average = jnp.mean(costs) if weights is None else jnp.sum(weights * costs)
         return self.link_function(new_policy.observation_space)(average)
 
+    def untraceable(self, old_policy: Policy) -> str:
+        """Why learners cannot follow the gradient of `at`, or nothing."""
+        return ""
+
     def evaluate(
         self,
         old_policy: Policy,
@@ -220,7 +208,7 @@ class SwitchingCost:
                 weight_errors=(self.weight_errors[0] / episodes, self.weight_errors[1] / episodes),
                 terms=ValueTerms(self.terms.unit),
             )
-        link = _is_positive if self.link == "positive" else self.link
+        link = is_positive if self.link == "positive" else self.link
         assert callable(link)  # noqa: S101 - the constructor checked the names
         shared = SharedLink(link, episodes)
         return dataclasses.replace(self, link=shared, terms=ValueTerms(self.terms.unit))

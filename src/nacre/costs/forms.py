@@ -33,8 +33,6 @@ from nacre.costs.value_terms import ValueTerms
 from nacre.costs.weights import Weight as Believed
 from nacre.errors import InputError
 
-Link: TypeAlias = Literal["identity", "times_states", "positive"]
-
 
 class CostTable(Form):
     """What every cost has."""
@@ -54,7 +52,7 @@ class CostTable(Form):
 class AveragedForm(CostTable):
     """What every cost has that is averaged over states of the user's choice."""
 
-    link: Link = "identity"
+    link: str = "identity"
     states: States = Field(default_factory=lambda: LogForm(measure="log"))
     importance: ImportanceForm | None = None
 
@@ -91,7 +89,7 @@ class MassForm(AveragedForm):
         """Groups, state measure and importance; the weights are checked along with them."""
 
         def check() -> SwitchingCost:
-            return SwitchingCost(Difference(), *read_weights(*self.weights())[0])
+            return SwitchingCost(Difference(), *read_weights(*self.weights())[0], link=self.link)
 
         return build_all({"": check, "groups": self.groups.build} | self.outer())
 

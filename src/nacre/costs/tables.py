@@ -232,8 +232,9 @@ class ImportanceForm(Form):
 
 Ground: TypeAlias = Annotated[
     Annotated[Literal["l2", "squared_l2", "one"], Tag("name")]
-    | Annotated[list[list[Weight]], Tag("matrix")],
-    Discriminator(lambda ground: "matrix" if isinstance(ground, list) else "name"),
+    | Annotated[list[list[Weight]], Tag("matrix")]
+    | Annotated[list[list[list[Weight]]], Tag("matrices")],
+    Discriminator(lambda ground: _name_ground(ground)),
 ]
 
 
@@ -250,6 +251,13 @@ Groups: TypeAlias = Annotated[
     SignGroups | ThresholdGroups | BoxGroups | IndexGroups | HalfGroups, Discriminator("kind")
 ]
 States: TypeAlias = Annotated[LogForm | BoxForm | FiniteForm | GivenForm, Discriminator("measure")]
+
+
+def _name_ground(ground: object) -> str:
+    """A name, a matrix, or a matrix for each discrete state."""
+    if not isinstance(ground, list):
+        return "name"
+    return "matrices" if any(_holds_lists(row) for row in ground) else "matrix"
 
 
 def _holds_lists(rows: object) -> bool:
