@@ -13,6 +13,7 @@ from gymnasium.spaces import Box, Discrete
 
 import nacre
 from nacre.costs import FiniteStates, GeneralTransport, StateGround, groups
+from nacre.costs.general import Plan
 from nacre.costs.groups import Atoms
 from nacre.costs.plans import Plans, check_plans, independent_plans, optimal_plans
 from nacre.errors import InputError
@@ -53,9 +54,9 @@ def test_ground_costs_by_state_are_those_of_pot_on_a_thousand_states() -> None:
     old, new = rng.dirichlet(np.ones(ACTIONS), (2, STATES))
     c1, c2 = rng.random((2, STATES, ACTIONS, ACTIONS))
     with jax.enable_x64(True):
-        distributions = (Categorical(jnp.log(table)) for table in (old, new))
-        cost = GeneralTransport(groups.indices(SETS), c1, c2, plan="optimal")  # type: ignore[arg-type]
-        found = cost.compare(*distributions, jax.random.key(0), jnp.arange(STATES))
+        before, after = (Categorical(jnp.log(table)) for table in (old, new))
+        cost = GeneralTransport(groups.indices(SETS), c1, c2, plan="optimal")
+        found = cost.compare(before, after, jax.random.key(0), jnp.arange(STATES))
     expected = np.array([expect(*case) for case in zip(old, new, c1, c2, strict=True)])
     np.testing.assert_allclose(found.learning, expected[:, 0], rtol=0, atol=1e-9)
     np.testing.assert_allclose(found.transaction, expected[:, 1], rtol=0, atol=1e-9)
@@ -63,7 +64,7 @@ def test_ground_costs_by_state_are_those_of_pot_on_a_thousand_states() -> None:
 
 def test_a_function_of_the_state_and_a_matrix_for_each_state_are_the_same_cost() -> None:
     rng = np.random.default_rng(1)
-    tables = [TabularPolicy.from_probabilities(rng.dirichlet(np.ones(3), 4)) for _ in range(2)]
+    one, other = (TabularPolicy.from_probabilities(rng.dirichlet(np.ones(3), 4)) for _ in range(2))
     matrices = rng.random((4, 3, 3))
 
     def look_up(states: Any, x: Any, y: Any) -> Any:
@@ -81,8 +82,10 @@ def test_a_function_of_the_state_and_a_matrix_for_each_state_are_the_same_cost()
             plan="optimal",
             state_measure=FiniteStates(),
         )
-        totals.append(cost.evaluate(*tables).total)
-        assert cost.at(*tables, jnp.arange(4), jax.random.key(0)) == pytest.approx(totals[0], 1e-5)
+        totals.append(cost.evaluate(one, other).total)
+        assert float(cost.at(one, other, jnp.arange(4), jax.random.key(0))) == pytest.approx(
+            totals[0]
+        )
     assert totals[0] == pytest.approx(totals[1], rel=1e-6)
 
 
@@ -97,8 +100,9 @@ def test_ground_costs_of_action_vectors_may_depend_on_the_state() -> None:
         return jnp.where(states[:, 0] > 0, 2.0, 1.0)[:, None, None] * apart
 
     ground = StateGround(distance)
-    for plan in ("independent", "optimal"):
-        cost = GeneralTransport(groups.sign(0), ground, ground, plan)  # type: ignore[arg-type]
+    plans: tuple[Plan, ...] = ("independent", "optimal")
+    for plan in plans:
+        cost = GeneralTransport(groups.sign(0), ground, ground, plan)
         found = [
             cost.compare(one, other, jax.random.key(0), state[None])
             for one, other, state in zip(*(_rows(part) for part in (old, new)), states, strict=True)
@@ -118,7 +122,8 @@ def _rows(distribution: Gaussian) -> list[Gaussian]:
 
 def by_hand(old: Atoms, new: Atoms, states: Any) -> Plans:
     """γ and λ independent within every group, written anew."""
-    return independent_plans(old.weights, new.weights, old.membership, new.membership)
+    plans: Plans = independent_plans(old.weights, new.weights, old.membership, new.membership)
+    return plans
 
 
 def swapped(old: Atoms, new: Atoms, states: Any) -> Plans:
@@ -131,7 +136,7 @@ def idle(old: Atoms, new: Atoms, states: Any) -> Plans:
     return Plans(nothing, nothing)
 
 
-TABLES = tuple(
+OLD, NEW = (
     TabularPolicy.from_probabilities(np.random.default_rng(seed).dirichlet(np.ones(4), 3))
     for seed in (5, 6)
 )
@@ -149,8 +154,8 @@ def make_cost(plan: Any, **options: Any) -> nacre.SwitchingCost:
 
 
 def test_a_plan_of_ones_own_is_priced() -> None:
-    assert make_cost(by_hand).evaluate(*TABLES).total == pytest.approx(
-        make_cost("independent").evaluate(*TABLES).total, rel=1e-6
+    assert make_cost(by_hand).evaluate(OLD, NEW).total == pytest.approx(
+        make_cost("independent").evaluate(OLD, NEW).total, rel=1e-6
     )
 
 
@@ -163,9 +168,9 @@ def test_a_plan_of_ones_own_is_priced() -> None:
 )
 def test_plans_with_other_marginals_are_refused(plan: Any, text: str) -> None:
     with pytest.raises(InputError, match=text):
-        make_cost(plan).evaluate(*TABLES)
+        make_cost(plan).evaluate(OLD, NEW)
     states = jnp.arange(3)
-    assert np.isnan(make_cost(plan).at(*TABLES, states, jax.random.key(0)))
+    assert np.isnan(make_cost(plan).at(OLD, NEW, states, jax.random.key(0)))
 
 
 def test_what_is_wrong_with_a_plan_is_named() -> None:
@@ -175,10 +180,8 @@ def test_what_is_wrong_with_a_plan_is_named() -> None:
     ground = np.abs(np.subtract.outer(np.arange(4.0), np.arange(4.0)))
     for plans in (independent_plans(*given), optimal_plans(*given, ground, ground)):
         check_plans(plans, *given)
-    gamma, lam = (np.asarray(plan) for plan in independent_plans(*given))
-    crossed = lam.copy()
-    crossed[0, 0] -= 0.01
-    crossed[0, 2] += 0.01
+    gamma, lam = independent_plans(*given)
+    crossed = lam.at[0, 0].add(-0.01).at[0, 2].add(0.01)
     for plans, text in (
         (Plans(gamma, lam * 0.9), "transaction plan misses what stays of the old actions by up to"),
         (Plans(gamma.T, lam), "learning plan misses the surplus of the old actions"),
@@ -188,15 +191,15 @@ def test_what_is_wrong_with_a_plan_is_named() -> None:
         (Plans(gamma[:2], lam), r"learning plan has shape \(2, 4\), expected \(4, 4\)"),
     ):
         with pytest.raises(InputError, match=text):
-            check_plans(plans, *given)  # type: ignore[arg-type]
+            check_plans(plans, *given)
 
 
 def test_ground_costs_that_are_none_are_named() -> None:
     with pytest.raises(InputError, match=r"learning_ground: ground costs must be .* \(at state 0"):
-        make_cost("independent", learning_ground=lambda x, y: x - y.T).evaluate(*TABLES)
+        make_cost("independent", learning_ground=lambda x, y: x - y.T).evaluate(OLD, NEW)
     with pytest.raises(InputError, match="no states are given"):
         make_cost("optimal", learning_ground=np.ones((3, 4, 4))).statewise.compare(
-            *(policy(jnp.arange(3)) for policy in TABLES), jax.random.key(0)
+            OLD(jnp.arange(3)), NEW(jnp.arange(3)), jax.random.key(0)
         )
     cost = make_cost("optimal", learning_ground=np.ones((3, 4, 4)))
     cost.check(Discrete(3), Discrete(4))

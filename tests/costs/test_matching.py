@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -58,9 +60,9 @@ def test_matched_plans_cost_what_the_simplex_method_says(groups: int) -> None:
         ground = tuple(rng.random((2, states, groups * n, groups * n)))
         member = np.repeat(np.eye(groups), n, axis=0)
 
-        def general(old, new, *ground):  # type: ignore[no-untyped-def]
-            spread = (jnp.repeat(mass / n, n, axis=-1) for mass in (old, new))
-            return optimal_plan_cost(*spread, member, member, *ground)
+        def general(old: Any, new: Any, c1: Any, c2: Any) -> tuple[Any, Any]:
+            one, other = (jnp.repeat(mass / n, n, axis=-1) for mass in (old, new))
+            return optimal_plan_cost(one, other, member, member, c1, c2)
 
         expected = general(old, new, *ground)
         found = matched_plan_cost(old, new, *ground)

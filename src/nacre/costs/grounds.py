@@ -10,6 +10,7 @@ import gymnasium
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
+from numpy.typing import NDArray
 
 from nacre.errors import InputError
 from nacre.policies.policy import describe_space
@@ -47,6 +48,7 @@ GroundLike: TypeAlias = (
     str
     | Sequence[Sequence[float]]
     | Sequence[Sequence[Sequence[float]]]
+    | NDArray[np.floating[Any]]
     | GroundCost
     | StateGround
     | StateMatrices

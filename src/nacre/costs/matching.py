@@ -45,7 +45,7 @@ def match_points(ground: jax.Array) -> jax.Array:
     cost = jax.lax.stop_gradient(ground).reshape(-1, n, n)
     if cost.size == 0:
         return jnp.zeros((*batch, n), jnp.int32)
-    found = _match(jnp.where(jnp.isfinite(cost), cost, 0))
+    found: jax.Array = _match(jnp.where(jnp.isfinite(cost), cost, 0))
     return found.reshape(*batch, n)
 
 
