@@ -273,7 +273,8 @@ WRONG = {
     PLAIN.replace("5.0", "-1.0"): "learning_weight = -1.0: a price must be finite and not neg",
     PLAIN.replace("5.0", "0.05"): "learning_weight = 0.05 is below transaction_weight = 0.1: it",
     PLAIN.replace("learning_weight = 5.0", ""): "learning_weight is missing; give the price of",
-    "link = 'sqrt'" + PLAIN: "link = 'sqrt' is unknown; known: identity, times_states, positive",
+    "link = 'sqrt'"
+    + PLAIN: "link = 'sqrt' is unknown; give identity, times_states, positive, or an expression of x",
     PLAIN.replace(
         '[groups]\nkind = "sign"', "groups = 'sign'"
     ): "groups = 'sign': expected a table",
