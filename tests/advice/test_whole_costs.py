@@ -10,8 +10,8 @@ import pytest
 
 import nacre
 from nacre.errors import InputError
-from nacre.learners.net_actor_critic.learner import NetActorCritic
 from nacre.learners.base import LearningProblem
+from nacre.learners.net_actor_critic.learner import NetActorCritic
 from nacre.policies import TabularPolicy
 from nacre.simulators import two_state_cost, two_state_policies, two_state_world
 

@@ -274,7 +274,7 @@ WRONG = {
     PLAIN.replace("5.0", "0.05"): "learning_weight = 0.05 is below transaction_weight = 0.1: it",
     PLAIN.replace("learning_weight = 5.0", ""): "learning_weight is missing; give the price of",
     "link = 'sqrt'"
-    + PLAIN: "link = 'sqrt' is unknown; give identity, times_states, positive, or an expression of x",
+    + PLAIN: "link = 'sqrt' is unknown; give identity, times_states, positive, or an",
     PLAIN.replace(
         '[groups]\nkind = "sign"', "groups = 'sign'"
     ): "groups = 'sign': expected a table",
