@@ -34,7 +34,8 @@ class Outcome:
 
     `policy` is what should run next: the new policy if the choice is to switch, else the old one.
     `new_value` is that of the new policy without the cost, by fresh critics if `new_evaluation` is
-    there, else by those that trained it. In the net form `new_evaluation` is of the net value. `complete` is False after an interruption.
+    there, else by those that trained it. In the net form `new_evaluation` is of the net value.
+    `complete` is False after an interruption.
     """
 
     choice: Choice

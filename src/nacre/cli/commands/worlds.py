@@ -168,8 +168,9 @@ def train_online(
     """Train a policy in a simulated world, to have an old policy to try with.
 
     By soft actor-critic, or by Net Actor-Critic as the paper's old policies were, against the cost
-    of leaving another policy if one is given. The policy's true value is simulated at the end and written beside it as JSON. Interrupted, it
-    goes on from its last epoch when called again in the same way.
+    of leaving another policy if one is given. The policy's true value is simulated at the end and
+    written beside it as JSON. Interrupted, it goes on from its last epoch when called again in the
+    same way.
     """
     from nacre.cli import console
     from nacre.learners.online.net_actor_critic import NetOnlineConfig
