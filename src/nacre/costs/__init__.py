@@ -5,6 +5,7 @@ from nacre.costs.breakdown import CostBreakdown
 from nacre.costs.description import describe_cost
 from nacre.costs.family import SwitchingCost
 from nacre.costs.groups import ActionGroups, Boxes, IndexSets
+from nacre.costs.guardrail_terms import GuardrailTerms
 from nacre.costs.importance import Rule, RuleImportance, StateImportance, TableImportance
 from nacre.costs.kinds import GeneralTransportCost, GlobalCost, LocalCost, TransportCost
 from nacre.costs.measures import FiniteStates, LogStates, StateMeasure, UniformBox, WeightedStates
@@ -22,6 +23,7 @@ __all__ = [
     "GeneralTransport",
     "GeneralTransportCost",
     "GlobalCost",
+    "GuardrailTerms",
     "IndexSets",
     "LocalCost",
     "LogStates",
