@@ -1,4 +1,4 @@
-"""The tables of a cost.toml as strict models: [groups], [states], [importance], [plan] and so on."""
+"""The tables of a cost.toml as strict models: [groups], [states], [importance] and others."""
 
 from __future__ import annotations
 
