@@ -83,6 +83,16 @@ class CandidateEntry(Part):
     break_even: BreakEvenEntry = BreakEvenEntry()
     notes: tuple[str, ...] = ()
 
+    @property
+    def held(self) -> bool:
+        """Whether all guardrails are proven to hold."""
+        return all(one.held for one in self.guardrails)
+
+    @property
+    def broken(self) -> tuple[str, ...]:
+        """Guardrails that are proven not to hold."""
+        return tuple(one.column for one in self.guardrails if one.broken)
+
     def as_evidence(self) -> Evidence:
         """What the rule sees of it."""
         return Evidence(

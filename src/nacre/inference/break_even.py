@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from nacre.inference.evidence import Evidence
 from nacre.inference.intervals import find_centre, find_quantile
@@ -61,8 +61,8 @@ class NetGainLine:
     gain_high: float
     error_share: float
     error_fixed: float
-    held: bool
-    broken: bool
+    held: bool = field(default=True, kw_only=True)
+    broken: bool = field(default=False, kw_only=True)
 
     def bounds_at(self, cost: float) -> tuple[float, float, float]:
         """Net gain at this cost: in one number, its lower and its upper bound."""
@@ -103,8 +103,8 @@ def draw_line(evidence: Evidence, level: float) -> NetGainLine:
         high,
         share,
         fixed,
-        not evidence.find_unproven(level),
-        bool(evidence.find_broken(level)),
+        held=not evidence.find_unproven(level),
+        broken=bool(evidence.find_broken(level)),
     )
 
 
