@@ -8,7 +8,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 
-from nacre.costs.guardrail_terms import Better, GuardrailTerms
+from nacre.costs.guardrail_terms import LONGEST_TEXT, Better, GuardrailTerms
 from nacre.estimators.base import Basis, Estimate
 from nacre.inference.guardrails import GuardrailEvidence
 from nacre.inference.intervals import find_hull
@@ -169,9 +169,10 @@ class GuardrailEntry(Part):
     estimates: tuple[EstimateEntry, ...] = ()
 
     def as_evidence(self) -> GuardrailEvidence:
-        """The same for the rule."""
+        """The same for the rule; a name that no guardrail may have does not matter there."""
+        name = "".join(filter(str.isprintable, self.column))[:LONGEST_TEXT] or "outcome"
         return GuardrailEvidence(
-            GuardrailTerms(self.column, self.worst, self.relative, self.better, self.unit),
+            GuardrailTerms(name, self.worst, self.relative, self.better),
             tuple(one.as_estimate() for one in self.estimates),
             math.nan if self.old_value is None else self.old_value,
             math.inf if self.old_error is None else self.old_error,

@@ -31,8 +31,8 @@ from nacre.logs import Log, Problem
 from nacre.logs.checks.problems import show_path
 from nacre.logs.description import describe_columns
 from nacre.logs.schema.spaces import space_to_json
-from nacre.report.sections.base import build_context
 from nacre.report.guardrails import state_guardrails
+from nacre.report.sections.base import build_context
 from nacre.report.terms import read_unit, state_highest_cost, state_payback, state_scope
 from nacre.report.text import spell_numbers
 

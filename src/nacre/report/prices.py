@@ -112,12 +112,13 @@ class Prices:
         proven = max(gains[place] for place in pool) > 0
         scores = gains if proven else means
         chosen = max(pool, key=lambda place: (scores[place], means[place]))
+        ruled_out = not proven and (
+            self.rule == "paper" or all(found[place][2] < 0 for place in pool)
+        )
         verdict: Verdict = "undecided"
         if proven and self.lines[chosen].held and not self.forbidden:
             verdict = "switch"
-        elif self.lines[chosen].broken:
-            verdict = "keep"
-        elif not proven and (self.rule == "paper" or all(found[place][2] < 0 for place in pool)):
+        elif ruled_out or self.lines[chosen].broken:
             verdict = "keep"
         return Tried(
             verdict,
