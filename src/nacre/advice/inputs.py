@@ -13,6 +13,7 @@ from jaxtyping import ArrayLike
 from numpy.typing import NDArray
 
 from nacre.advice.config import AdviceConfig
+from nacre.advice.guardrails import check_guardrails
 from nacre.advice.setting import Setting
 from nacre.costs import PolicyCost, SwitchingCost, read_cost
 from nacre.costs.family import check_same_spaces
@@ -140,7 +141,7 @@ def check_inputs(
     """Raise `InputError` unless everything speaks of the same spaces and there is enough of it."""
     check_log_fits(log, old_policy, "the old policy")
     cost.check(old_policy.observation_space, old_policy.action_space)
-    problems = []
+    problems = check_guardrails(log, cost.terms.guardrails)
     if log.n_episodes < LEAST_EPISODES:
         problems.append(
             f"the log has {log.n_episodes} episodes; advice needs at least {LEAST_EPISODES}, some "

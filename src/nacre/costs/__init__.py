@@ -7,6 +7,7 @@ from nacre.costs.family import SwitchingCost
 from nacre.costs.general import GeneralTransport
 from nacre.costs.grounds import StateGround
 from nacre.costs.groups import ActionGroups, Boxes, IndexSets
+from nacre.costs.guardrail_terms import GuardrailTerms
 from nacre.costs.importance import Rule, RuleImportance, StateImportance, TableImportance
 from nacre.costs.kinds import (
     GeneralTransportCost,
@@ -31,6 +32,7 @@ __all__ = [
     "GeneralTransport",
     "GeneralTransportCost",
     "GlobalCost",
+    "GuardrailTerms",
     "IndexSets",
     "LocalCost",
     "LogStates",

@@ -31,7 +31,9 @@ def describe_cost(cost: SwitchingCost) -> dict[str, Any]:
     """
     form = _describe_short(cost) or _describe_long(cost)
     terms = cost.terms.as_json()
-    return form | {"value": terms} if terms else form
+    guardrails = [one.as_json() for one in cost.terms.guardrails]
+    form |= {"value": terms} if terms else {}
+    return form | ({"guardrail": guardrails} if guardrails else {})
 
 
 def _describe_long(cost: SwitchingCost) -> dict[str, Any]:

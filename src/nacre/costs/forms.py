@@ -21,6 +21,7 @@ from nacre.costs.statewise import Difference
 from nacre.costs.tables import (
     Form,
     Groups,
+    GuardrailForm,
     ImportanceForm,
     LogForm,
     PlanForm,
@@ -29,7 +30,6 @@ from nacre.costs.tables import (
     ValueForm,
     Weight,
 )
-from nacre.costs.value_terms import ValueTerms
 from nacre.costs.weights import Weight as Believed
 from nacre.errors import InputError
 
@@ -37,15 +37,18 @@ from nacre.errors import InputError
 class CostTable(Form):
     """What every cost has."""
 
-    value: ValueForm | None = None
+    value: ValueForm = Field(default_factory=ValueForm)
+    guardrail: list[GuardrailForm] = Field(default_factory=list)
 
     def name(self, cost: SwitchingCost) -> SwitchingCost:
         """The cost with the names and terms that people know."""
         form = getattr(self, "groups", None)
         names = getattr(form, "names", None) or ()
-        terms = (
-            ValueTerms() if self.value is None else build_all({"value": self.value.build})["value"]
+        built = build_all(
+            {"value": self.value.build}
+            | {f"guardrail[{place}]": one.build for place, one in enumerate(self.guardrail)}
         )
+        terms = dataclasses.replace(built.pop("value"), guardrails=tuple(built.values()))
         return dataclasses.replace(cost, group_labels=tuple(names), terms=terms)
 
 

@@ -1,4 +1,4 @@
-"""The tables of a cost.toml as strict models: [groups], [states], [importance], [plan], [value]."""
+"""The tables of a cost.toml as strict models: [groups], [states], [importance] and others."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pydantic_core import PydanticCustomError
 
 from nacre.costs import groups as action_groups
 from nacre.costs.groups import ActionGroups
+from nacre.costs.guardrail_terms import Better, GuardrailTerms
 from nacre.costs.importance import Rule, RuleImportance, StateImportance, TableImportance
 from nacre.costs.measures import FiniteStates, LogStates, StateMeasure, UniformBox, WeightedStates
 from nacre.costs.value_terms import ValueTerms
@@ -54,6 +55,20 @@ class ValueForm(Form):
     def build(self) -> ValueTerms:
         """The terms."""
         return ValueTerms(**self.model_dump())
+
+
+class GuardrailForm(Form):
+    """A further outcome that must not get worse by much."""
+
+    column: str
+    worst: Weight = 0.0
+    relative: bool = False
+    better: Better = "lower"
+    unit: str = ""
+
+    def build(self) -> GuardrailTerms:
+        """The guardrail."""
+        return GuardrailTerms(**self.model_dump())
 
 
 class GroupForm(Form):
