@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from nacre.costs import GeneralTransportCost as GeneralTransportCost
     from nacre.costs import GlobalCost as GlobalCost
     from nacre.costs import LocalCost as LocalCost
+    from nacre.costs import PolicyCost as PolicyCost
     from nacre.costs import SwitchingCost as SwitchingCost
     from nacre.costs import TransportCost as TransportCost
     from nacre.costs import groups as groups
@@ -55,6 +56,7 @@ PUBLIC = {
         "GeneralTransportCost",
         "GlobalCost",
         "LocalCost",
+        "PolicyCost",
         "SwitchingCost",
         "TransportCost",
         "groups",

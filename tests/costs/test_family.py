@@ -37,7 +37,7 @@ from nacre.costs import (
     groups,
     parse_cost,
 )
-from nacre.costs.family import Link
+from nacre.costs.links import Link
 from nacre.errors import InputError
 from nacre.logs import Log
 from nacre.policies import MLPPolicy, Policy, Signature, TabularPolicy

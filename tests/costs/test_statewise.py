@@ -13,8 +13,9 @@ import pytest
 from gymnasium.spaces import Box, Discrete
 
 from nacre.costs import Difference, GeneralTransport, Transport, groups
+from nacre.costs.grounds import Ground, l2, one, squared_l2
 from nacre.costs.plans import independent_plans, optimal_plans
-from nacre.costs.statewise import Comparison, Ground, compare_masses, l2, one, squared_l2
+from nacre.costs.statewise import Comparison, compare_masses
 from nacre.errors import InputError
 from nacre.policies import (
     ActionDistribution,

@@ -202,7 +202,7 @@ class OwnGroups(ActionGroups):
 class OwnStatewise(StatewiseCost):
     """A comparison that a file cannot hold."""
 
-    def compare(self, old, new, key):  # type: ignore[no-untyped-def]
+    def compare(self, old, new, key, states=None):  # type: ignore[no-untyped-def]
         raise NotImplementedError
 
     def group_names(self, action_space):  # type: ignore[no-untyped-def]
@@ -260,8 +260,8 @@ WRONG = {
     'kind = "transprt"': "kind = 'transprt' is unknown (did you mean transport?); known:",
     "kind = 3": "kind = 3 is unknown; known: transport, general, difference, local, global",
     "": "kind is missing; expected one of transport, general, difference, local, global",
-    'kind = "local"\nweigth = 3': "weigth is unknown (did you mean weight?); known here: kind,",
-    'kind = "local"\n"a b" = 3': "'a b' is unknown; known here: kind, value, weight",
+    'kind = "local"\nweigth = 3': "weigth is unknown (did you mean weight?); known here: gu",
+    'kind = "local"\n"a b" = 3': "'a b' is unknown; known here: guardrail, kind, value, weight",
     'kind = "global"\nweight = -1': "weight = -1: expected at least 0",
     'kind = "transport"\nlearning_weight = 1': "groups is missing; add a table [groups], e.g.",
     PLAIN + "[plan]\n": "plan is unknown (it belongs to kind general); known here: groups,",
@@ -273,7 +273,8 @@ WRONG = {
     PLAIN.replace("5.0", "-1.0"): "learning_weight = -1.0: a price must be finite and not neg",
     PLAIN.replace("5.0", "0.05"): "learning_weight = 0.05 is below transaction_weight = 0.1: it",
     PLAIN.replace("learning_weight = 5.0", ""): "learning_weight is missing; give the price of",
-    "link = 'sqrt'" + PLAIN: "link = 'sqrt' is unknown; known: identity, times_states, positive",
+    "link = 'sqrt'"
+    + PLAIN: "link = 'sqrt' is unknown; give identity, times_states, positive, or an",
     PLAIN.replace(
         '[groups]\nkind = "sign"', "groups = 'sign'"
     ): "groups = 'sign': expected a table",

@@ -26,6 +26,7 @@ from nacre.rollout.planning import make_plan
 from nacre.rollout.watching import look_at
 from tests.report.conftest import DOCUMENT, FIRST_EXAMPLE
 from tests.support.browser import MISSING, find_chromium, is_needed
+from tests.support.estimates import add_guardrails
 from tests.support.hostile import STRINGS, poison
 from tests.support.rollout import make_record, play_design
 
@@ -213,6 +214,8 @@ def _vary(change: str) -> dict[str, Any]:
     elif change == "unknown":
         for estimate in entries[0]["estimates"]:
             estimate["informative"] = False
+    elif change == "guardrail":
+        add_guardrails(document, 0.0)
     return document
 
 
@@ -225,6 +228,7 @@ def _vary(change: str) -> dict[str, Any]:
         ("forbidden", {"undecided", "keep"}),
         ("forbidden paper", {"undecided", "keep"}),
         ("unknown", {"switch", "undecided"}),
+        ("guardrail", {"undecided", "keep"}),
     ],
 )
 def test_sliders_decide_as_the_library_does_at_100_random_prices(
@@ -266,7 +270,7 @@ def _side(text: str) -> int:
     return -1 if text.startswith("\u2212") else 1
 
 
-def _check_words(shown: dict[str, str], asked: float, names: list[str]) -> str:
+def _check_words(shown: dict[str, str], asked: float, names: list[str], guarded: bool) -> str:
     """Verdict, interval, confidence and sentence of one position say the same."""
     mean, low, high = re.fullmatch(r"(\S+) \((.+) to (.+)\)", shown["gain"]).groups()  # type: ignore[union-attr]
     below, above = _side(low), _side(high)
@@ -279,6 +283,9 @@ def _check_words(shown: dict[str, str], asked: float, names: list[str]) -> str:
     if headline == "Switch":
         assert (below, above, sure) == (1, 1, True), shown
         assert reason == REASONS["above"]
+    elif reason in (REASONS["guardrail"], REASONS["ruled_out"]):
+        assert (guarded, sure) == (True, False), shown
+        assert headline == "Keep" or below == 1
     elif headline == "Keep":
         assert (below, above, sure) == (-1, -1, False), shown
         assert reason == REASONS["below"]
@@ -312,8 +319,11 @@ def _make_up(rng: np.random.Generator) -> dict[str, Any]:
 def test_no_contradiction_at_1000_random_positions(browser: Browser, tmp_path: Path) -> None:
     rng = np.random.default_rng(104)
     headlines: Counter[str] = Counter()
-    for _ in range(10):
+    for turn in range(10):
         document = _make_up(rng)
+        if turn % 2:
+            # Of the first finalist it is open, of the others it holds, or is broken.
+            add_guardrails(document, -1.0, 9.0 if turn % 4 == 1 else -9.0)
         record = check_decision(document)
         reach = find_reach(build_prices(record))
         # Half of them near to nothing: there the answer changes most often.
@@ -322,7 +332,8 @@ def test_no_contradiction_at_1000_random_positions(browser: Browser, tmp_path: P
         opened = _open(browser, write_report(document, tmp_path / "report.html"))
         names = [one.name for one in record.candidates]
         for shown in _collect(opened.page, weights):
-            headlines[_check_words(shown, record.confidence_level, names)] += 1
+            guarded = bool(record.candidates[0].guardrails)
+            headlines[_check_words(shown, record.confidence_level, names, guarded)] += 1
         opened.check_quiet()
         opened.page.close()
     assert headlines.total() == 1000

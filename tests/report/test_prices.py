@@ -24,7 +24,7 @@ from nacre.inference.rule import BoundsRule, Decision, Rule, apply_rule
 from nacre.report.prices import Prices, Tried, build_prices, find_line
 from nacre.report.templates import read_asset
 from tests.report.conftest import DOCUMENT, FIRST_DOCUMENT
-from tests.support.estimates import make_estimate
+from tests.support.estimates import add_guardrails, make_estimate, make_guardrail
 
 TOLERANCE = 1e-9
 NODE = shutil.which("node")
@@ -48,7 +48,16 @@ def _charge(evidence: Evidence, learning: float, transaction: float) -> Evidence
         transaction_weight=transaction,
         error=price.error * share,
     )
-    return Evidence(evidence.estimates, moved)
+    return dataclasses.replace(evidence, price=moved)
+
+
+GUARDED = {
+    "guardrail of the first not proven": (0.0, 9.0),
+    "guardrail of the first broken": (-9.0, 9.0),
+    "guardrails of all broken": (-9.0, -9.0),
+    "guardrail of the second not proven, paper": (9.0, 0.0),
+}
+"""How much is left of what the outcome may lose, of the first finalist and of the others."""
 
 
 def vary(change: str) -> dict[str, Any]:
@@ -65,6 +74,9 @@ def vary(change: str) -> dict[str, Any]:
     elif change == "unknown":
         for estimate in document["candidates"][0]["estimates"]:
             estimate["informative"] = False
+    elif change.startswith("guardrail"):
+        document["rule"] = "paper" if change.endswith("paper") else "bounds"
+        add_guardrails(document, *GUARDED[change])
     elif change == "fixed":
         for entry in document["candidates"]:
             entry["price"]["fixed"] = 1.25
@@ -80,6 +92,7 @@ CHANGES = [
     "unknown",
     "fixed",
     "first format",
+    *GUARDED,
 ]
 
 
@@ -105,7 +118,7 @@ def test_the_page_decides_as_the_rule_does_at_100_random_prices(change: str) -> 
             (expected.net_gain, expected.low, expected.high), rel=TOLERANCE, abs=TOLERANCE
         )
         verdicts.add(tried.verdict)
-    assert len(verdicts) >= 2 or change == "unknown"
+    assert len(verdicts) >= 2 or change in ("unknown", "guardrails of all broken")
 
 
 estimates = st.builds(
@@ -122,6 +135,7 @@ finalists = st.lists(
         Evidence,
         st.lists(estimates, max_size=3).map(tuple),
         st.builds(Price, st.just(3.0), st.just(1.0), masses, masses, st.floats(0, 2), masses),
+        st.lists(estimates.map(make_guardrail), max_size=2).map(tuple),
     ),
     min_size=1,
     max_size=3,
@@ -141,6 +155,7 @@ def test_any_evidence_leads_to_the_answer_of_the_rule(
     expected = apply_rule(BoundsRule(), charged, circumstances)
     # Where a bound is zero up to rounding, either answer is right.
     bounds = [bound for one in charged for bound in one.bounds(level)]
+    bounds += [one.bounds(level)[0] for some in charged for one in some.guardrails]
     assume(all(abs(bound) > TOLERANCE for bound in bounds))
     assert tried.verdict == expected.verdict
     # Of equals, either may come first.

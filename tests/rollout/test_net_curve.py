@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
-from nacre.costs import describe_cost
+from nacre.costs import GuardrailTerms, ValueTerms, describe_cost
 from nacre.errors import InputError
 from nacre.policies.region import parse_region
 from nacre.rollout.net_curve import NetCurve, find_net_curve
@@ -72,3 +74,25 @@ def test_another_log_than_the_advice_had_is_refused() -> None:
         rebuild_setting(record, log, make_policy(OLD), make_cost(2.0))
     with pytest.raises(InputError, match="is not the log of this advice"):
         rebuild_setting(make_record(log={"sha256": "0"}), log, make_policy(OLD), make_cost(1.0))
+
+
+def test_a_partial_switch_needs_its_guardrails_too(curve: NetCurve) -> None:
+    """The best policy stays in the second room; a small step does so a little."""
+    setting = make_setting(GIVEN_ALONE)
+    log = setting.log
+    guarded = []
+    for worst in (0.0, 9.0):
+        terms = ValueTerms(guardrails=(GuardrailTerms("noise", worst),))
+        columns = {"noise": np.asarray(log.observations, float)}
+        changed = dataclasses.replace(
+            setting,
+            log=dataclasses.replace(log, columns=columns),
+            cost=dataclasses.replace(setting.cost, terms=terms),
+        )
+        guarded.append(find_net_curve(changed, make_policy(BEST), (), (0.4, 1.0)))
+    strict, free = guarded
+    assert strict.proven is None
+    assert free.proven is not None
+    assert [one.net_gain.mean for one in strict.points[:2]] == pytest.approx(
+        [one.net_gain.mean for one in curve.points[1:3]]
+    )

@@ -99,6 +99,17 @@ def test_two_state_world_as_in_the_paper() -> None:
         assert abs(found.value - start_value(world, policies[name])) < 2.0
 
 
+@pytest.mark.parametrize(("seed", "terminating"), [(0, False), (2, True)])
+def test_the_cost_in_the_target_gives_the_net_value(seed: int, terminating: bool) -> None:
+    """Algorithm 2 as printed: V_N = V - C, within 2 % of the exact value range."""
+    world, old, log = sample_finite(seed, terminating)
+    allowed, cost = 0.02 * np.ptp(value_range(world)), 3.0
+    policy = TabularPolicy.from_probabilities(old)
+    found = evaluate_policy(policy, log, 0, FINITE, discount=world.discount, switching_cost=cost)
+    assert found.healthy
+    assert abs(found.value - (float(start_value(world, old)) - cost)) < allowed
+
+
 def as_policy(world: LinearWorld, linear: LinearPolicy) -> MLPPolicy:
     """A linear policy with Gaussian noise as a network without hidden layers."""
     signature = Signature(world.observation_space, world.action_space)

@@ -7,14 +7,14 @@ from typing import Any
 
 from nacre.advice.entries import enter_finalist
 from nacre.advice.further import describe_further
+from nacre.advice.gathering import gather_evidence
 from nacre.advice.old_value import value_old_policy
-from nacre.advice.own_terms import scale_estimate, scale_value
 from nacre.advice.provenance import describe_origin
 from nacre.advice.record import DecisionRecord
 from nacre.advice.result import Advice
 from nacre.advice.setting import Setting
-from nacre.advice.tasks import charge_overlap, list_inapplicable
-from nacre.inference.evidence import Circumstances, Evidence
+from nacre.advice.tasks import list_inapplicable
+from nacre.inference.evidence import Circumstances
 from nacre.inference.rule import apply_rule
 from nacre.learners.base import Candidate
 
@@ -24,7 +24,7 @@ def build_advice(
 ) -> Advice:
     """Decide, and write down what the decision rests on."""
     config, finalists = setting.config, results["finalists"]
-    evidence = [_gather(setting, results, place) for place in range(len(finalists))]
+    evidence = [gather_evidence(setting, results, place) for place in range(len(finalists))]
     checks = results["log checks"]
     circumstances = Circumstances(
         config.confidence,
@@ -37,7 +37,6 @@ def build_advice(
     learned = [one for name, some in results.items() if name.startswith("learn ") for one in some]
     decision = apply_rule(config.rule, evidence, circumstances)
     old_value, returns = value_old_policy(setting, results)
-    old_value = scale_value(old_value, setting.cost.terms.episodes)
     entries = [
         enter_finalist(
             candidate, one, charge, results[f"overlap {place}"], decision, old_value, setting
@@ -76,20 +75,6 @@ def build_advice(
     return Advice(
         record, finalists, setting.old_policy, decision.chosen, setting, tuple(learned), returns
     )
-
-
-def _gather(setting: Setting, results: Mapping[str, Any], place: int) -> Evidence:
-    """What every estimator says of one finalist, less what lies outside of the log.
-
-    Over all episodes of the horizon, as the cost is paid for all of them.
-    """
-    overlap, charge = results[f"overlap {place}"], results["costs"][place]
-    estimates = tuple(
-        scale_estimate(charge_overlap(estimate, one, overlap), setting.cost.terms.episodes)
-        for one in setting.config.estimators
-        if (estimate := results[f"estimate {one.name} {place}"]) is not None
-    )
-    return Evidence(estimates, charge.price)
 
 
 def _remark(setting: Setting, checks: Any, learned: Sequence[Candidate]) -> tuple[str, ...]:

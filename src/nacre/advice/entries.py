@@ -11,14 +11,17 @@ from nacre.advice.record import (
     CandidateEntry,
     Cost,
     EstimateEntry,
+    GuardrailEntry,
     Interval,
     PriceEntry,
     Value,
+    finite,
 )
 from nacre.advice.setting import Setting
 from nacre.inference.break_even import find_break_even
 from nacre.inference.evidence import Evidence
-from nacre.inference.intervals import find_centre, find_hull
+from nacre.inference.guardrails import GuardrailEvidence
+from nacre.inference.intervals import find_centre
 from nacre.inference.rule import Decision, find_probability
 from nacre.learners.base import Candidate
 
@@ -36,7 +39,7 @@ def enter_finalist(
     level = decision.level
     low, high = evidence.bounds(level)
     worth = old_value.mean
-    gain_low, gain_high = find_hull(evidence.estimates, level)
+    gain_low, gain_high = evidence.gain_bounds(level)
     gain = find_centre(evidence.estimates)
     gains = (gain, gain_low, gain_high)
     values = () if worth is None else (worth + one for one in gains)
@@ -50,6 +53,27 @@ def enter_finalist(
         cost=Cost.model_validate(charge.breakdown.as_json()),
         price=PriceEntry.from_price(charge.price),
         estimates=tuple(EstimateEntry.from_estimate(one, level) for one in evidence.estimates),
+        guardrails=tuple(enter_guardrail(one, evidence, level) for one in evidence.guardrails),
         overlap=overlap.as_json(),
         break_even=BreakEvenEntry(**dataclasses.asdict(break_even)),
+    )
+
+
+def enter_guardrail(
+    guardrail: GuardrailEvidence, evidence: Evidence, level: float
+) -> GuardrailEntry:
+    """One guardrail of a finalist; the outcome's change in its own sign."""
+    low, _ = guardrail.gain_bounds(level)
+    _, high = guardrail.gain_bounds(evidence.share_level(level))
+    sign = guardrail.terms.sign
+    first, last = sorted((sign * low, sign * high))
+    return GuardrailEntry(
+        **guardrail.terms.as_json(),
+        old_value=finite(guardrail.old_mean),
+        old_error=finite(guardrail.old_error),
+        change=Interval.of(sign * guardrail.gain, first, last),
+        allowed=guardrail.allowed(level)[0],
+        held=guardrail not in evidence.find_unproven(level),
+        broken=guardrail in evidence.find_broken(level),
+        estimates=tuple(EstimateEntry.from_estimate(one, level) for one in guardrail.estimates),
     )

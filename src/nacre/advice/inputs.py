@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from jaxtyping import ArrayLike
 from numpy.typing import NDArray
 
 from nacre.advice.config import AdviceConfig
+from nacre.advice.guardrails import check_guardrails
 from nacre.advice.setting import Setting
-from nacre.costs import SwitchingCost, read_cost
+from nacre.costs import PolicyCost, SwitchingCost, read_cost
 from nacre.costs.family import check_same_spaces
 from nacre.costs.fit import check_log_fits
 from nacre.errors import InputError
@@ -29,7 +31,7 @@ LEAST_EPISODES = 4
 FilePath = str | os.PathLike[str]
 LogSource = Log | FilePath
 PolicySource = Policy | FilePath
-CostSource = SwitchingCost | FilePath
+CostSource = SwitchingCost | Callable[[Policy, Policy], Any] | FilePath
 CandidateSource = Candidate | FilePath
 ConfigSource = AdviceConfig | FilePath
 ColumnsSource = ColumnMap | FilePath
@@ -90,7 +92,7 @@ def read_inputs(
     episodes = log if isinstance(log, Log) else read_log(log, columns=columns)
     policy, known = _read_policy(old_policy, episodes, seed)
     share = known if uncertainty is None else uncertainty
-    model = cost if isinstance(cost, SwitchingCost) else read_cost(cost)
+    model = _read_cost(cost)
     further = tuple(_read_candidate(one, episodes, seed) for one in candidates)
     check_inputs(episodes, policy, model, further, share)
     rows = np.asarray(as_rows(episodes.starts if start is None else start, policy.signature))
@@ -107,6 +109,7 @@ def check_types(log: object, old_policy: object, cost: object, candidates: objec
         f"{name} is a {type(given).__name__}: give {wanted}, or the path of a file"
         for name, (given, kind, wanted) in kinds.items()
         if not isinstance(given, (kind, str, os.PathLike))
+        and not (name == "cost" and callable(given))
     ]
     if isinstance(old_policy, Log | SwitchingCost | Candidate | int | float | None):
         problems.append(
@@ -138,7 +141,7 @@ def check_inputs(
     """Raise `InputError` unless everything speaks of the same spaces and there is enough of it."""
     check_log_fits(log, old_policy, "the old policy")
     cost.check(old_policy.observation_space, old_policy.action_space)
-    problems = []
+    problems = check_guardrails(log, cost.terms.guardrails)
     if log.n_episodes < LEAST_EPISODES:
         problems.append(
             f"the log has {log.n_episodes} episodes; advice needs at least {LEAST_EPISODES}, some "
@@ -153,6 +156,13 @@ def check_inputs(
             problems += [f"candidate {candidate.name}: {problem}" for problem in error.problems]
     if problems:
         raise InputError(problems)
+
+
+def _read_cost(source: CostSource) -> SwitchingCost:
+    """As it is, or a file's, or that of a function of two policies."""
+    if isinstance(source, SwitchingCost):
+        return source
+    return read_cost(source) if isinstance(source, str | os.PathLike) else PolicyCost(source)
 
 
 def _read_policy(source: PolicySource, log: Log, seed: int) -> tuple[Policy, float]:

@@ -20,7 +20,7 @@ import numpy as np
 
 from nacre.advice.encoding import NotEncodableError, decode, encode
 from nacre.advice.setting import Setting
-from nacre.costs.description import describe_cost
+from nacre.costs.description import describe_cost, holds_code
 from nacre.errors import InputError
 from nacre.files.commit import write_whole
 from nacre.files.manifest import digest_json
@@ -100,7 +100,7 @@ def identify(setting: Setting, candidates: Sequence[Candidate]) -> str | None:
     Functions of the user's own have no content that could be compared.
     """
     policies = [setting.old_policy, *(one.policy for one in candidates)]
-    if any(isinstance(policy, BlackBox) for policy in policies):
+    if any(isinstance(policy, BlackBox) for policy in policies) or holds_code(setting.cost):
         return None
     rows = np.ascontiguousarray(setting.start)
     try:

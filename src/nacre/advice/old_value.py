@@ -8,8 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from nacre.advice.own_terms import scale_value
 from nacre.advice.record import BY_RETURNS, Value
 from nacre.advice.setting import Setting
+from nacre.diagnostics.log_checks import LogChecks
+from nacre.logs import Log
 from nacre.training.returns import ReturnsEstimate, value_from_returns
 
 
@@ -18,20 +21,37 @@ def value_old_policy(
 ) -> tuple[Value, ReturnsEstimate | None]:
     """The old policy's value: from its own returns, or as an estimator says for another start.
 
-    The returns themselves come with it where they are what the value was found from.
+    Over all episodes of the horizon. The returns themselves, of one episode each, come with it
+    where they are what the value was found from.
     """
-    config, checks = setting.config, results["log checks"]
+    found = value_own_episodes(setting, results["log checks"], setting.log)
+    if found is None:
+        value = _ask_estimators(setting, results)
+    else:
+        value = Value.of(found.mean, found.low, found.high, method=BY_RETURNS)
+    return scale_value(value, setting.cost.terms.episodes), found
+
+
+def value_own_episodes(setting: Setting, checks: LogChecks, log: Log) -> ReturnsEstimate | None:
+    """What the old policy's own episodes of a log say; None where they are no answer.
+
+    They are none where most are not its own, or where the next episode starts elsewhere.
+    """
     if setting.given_start or not checks.behaviour.on_policy:
-        for estimator in config.estimators:
-            estimate = results[f"estimate {estimator.name} 0"]
-            facts = {} if estimate is None else estimate.diagnostics
-            known = facts.get("old_value", math.nan)
-            if math.isfinite(known):
-                return Value.of(known, method=estimator.name), None
-        return Value.of(None, method="not known"), None
+        return None
     own = np.flatnonzero(checks.behaviour.own)
-    log = setting.log if len(own) == setting.log.n_episodes else setting.log.select(own)
-    found = value_from_returns(
+    log = log if len(own) == log.n_episodes else log.select(own)
+    config = setting.config
+    return value_from_returns(
         log, config.discount, confidence=2 * config.confidence - 1, seed=setting.seed
     )
-    return Value.of(found.mean, found.low, found.high, method=BY_RETURNS), found
+
+
+def _ask_estimators(setting: Setting, results: Mapping[str, Any]) -> Value:
+    for estimator in setting.config.estimators:
+        estimate = results[f"estimate {estimator.name} 0"]
+        facts = {} if estimate is None else estimate.diagnostics
+        known = facts.get("old_value", math.nan)
+        if math.isfinite(known):
+            return Value.of(known, method=estimator.name)
+    return Value.of(None, method="not known")

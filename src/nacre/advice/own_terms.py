@@ -10,7 +10,7 @@ from nacre.advice.record import Interval, Value
 from nacre.costs.value_terms import ValueTerms
 from nacre.estimators.base import Estimate
 from nacre.inference.evidence import Evidence
-from nacre.inference.intervals import find_centre, find_hull
+from nacre.inference.intervals import find_centre
 
 
 def scale_estimate(estimate: Estimate, episodes: float) -> Estimate:
@@ -44,7 +44,7 @@ def describe_value(terms: ValueTerms, evidence: Evidence, level: float) -> dict[
     described = terms.as_json()
     if not described:
         return {}
-    low, high = find_hull(evidence.estimates, level)
+    low, high = evidence.gain_bounds(level)
     gains = (find_centre(evidence.estimates), low, high)
     described["episodes"] = terms.episodes
     described["gain_per_episode"] = _as_json([one / terms.episodes for one in gains])

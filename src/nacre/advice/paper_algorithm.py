@@ -34,7 +34,8 @@ class Outcome:
 
     `policy` is what should run next: the new policy if the choice is to switch, else the old one.
     `new_value` is that of the new policy without the cost, by fresh critics if `new_evaluation` is
-    there, else by those that trained it. `complete` is False after an interruption.
+    there, else by those that trained it. In the net form `new_evaluation` is of the net value.
+    `complete` is False after an interruption.
     """
 
     choice: Choice
@@ -125,11 +126,12 @@ def net_actor_critic(
     price = with_evaluation_states(cost, config).evaluate(
         old_policy, learned.policy, log, seed=cost_seed
     )
-    new_evaluation = _reevaluate(learned, log, start, config, seed, report)
+    charged = price.total if config.form == "net" else None
+    new_evaluation = _reevaluate(learned, log, start, config, seed, report, charged)
     if new_evaluation is None:
         new_value = training_estimate(config, learned, start, price.total, seed)
     else:
-        new_value = new_evaluation.value
+        new_value = new_evaluation.value + (charged or 0.0)
     # Asked for and not there: somebody interrupted it.
     complete = learned.complete and not (config.reevaluate and new_evaluation is None)
     evaluations = old_evaluation, new_evaluation
@@ -143,13 +145,17 @@ def _reevaluate(
     config: LearnerConfig,
     seed: int,
     report: Progress,
+    charged: float | None,
 ) -> Evaluation | None:
-    """The learned policy by fresh critics; None where not wanted or interrupted."""
+    """The learned policy by fresh critics; None where not wanted or interrupted.
+
+    Critics of the net form are `charged` with the cost, and say the net value.
+    """
     if not (config.reevaluate and learned.complete):
         return None
     stage = "evaluating the new policy"
     try:
-        return _evaluate(learned.policy, log, start, config, seed, report, stage)
+        return _evaluate(learned.policy, log, start, config, seed, report, stage, charged)
     except KeyboardInterrupt:
         return None
 
@@ -209,6 +215,7 @@ def _evaluate(
     seed: int,
     report: Progress,
     stage: str,
+    charged: float | None = None,
 ) -> Evaluation:
     return evaluate_policy(
         policy,
@@ -219,6 +226,7 @@ def _evaluate(
         # One seed for both evaluations: both policies get the same networks, batches and noise.
         seed=_seeds(seed)[0],
         on_epoch=lambda epoch: report(epoch.at(stage)),
+        switching_cost=charged,
     )
 
 

@@ -53,7 +53,7 @@ def advise(
     Args:
         log: Episodes of the old policy, or their file.
         old_policy: The policy in force, its file, or "clone" or "columns" to take it from the log.
-        cost: The cost of leaving it, or its cost.toml.
+        cost: The cost of leaving it, its cost.toml, or a function of the old and the new policy.
         start: The state or states that the next episode starts from; the log's own if not given.
         candidates: Policies of your own, to be compared with the learned ones.
         discount: γ; the configuration's, or 0.99, if not given.

@@ -8,6 +8,7 @@ from functools import partial
 from nacre.advice import tasks
 from nacre.advice.charges import charge_finalists
 from nacre.advice.finalists import MOST_FINALISTS, choose_finalists
+from nacre.advice.guardrails import open_outcome
 from nacre.advice.setting import Setting
 from nacre.learners.base import Candidate
 from nacre.parallel.graph import Task
@@ -22,10 +23,12 @@ def plan_tasks(setting: Setting, candidates: Sequence[Candidate] = ()) -> list[T
     ]
     meter = {"meter": "prepare overlap"}
     graph.append(Task(meter["meter"], partial(tasks.prepare_overlap, setting), split, work=0.3))
-    for estimator in config.estimators:
-        run = partial(tasks.prepare_estimator, setting, estimator)
-        name = f"prepare {estimator.name}"
-        graph.append(Task(name, run, split, work=2.0, for_others=True))
+    graph += _plan_preparation(setting, "split")
+    guardrails = [name_guardrail(number) for number in range(len(setting.cost.terms.guardrails))]
+    for name, terms in zip(guardrails, setting.cost.terms.guardrails, strict=True):
+        run = partial(open_outcome, setting, terms)
+        graph.append(Task(name, run, {**split, "checks": "log checks"}, work=0.1))
+        graph += _plan_preparation(setting, name, f"{name} ")
     pose = partial(tasks.pose_learning, setting)
     graph.append(Task("learning problem", pose, split, work=0.1))
     learned = {}
@@ -44,8 +47,32 @@ def plan_tasks(setting: Setting, candidates: Sequence[Candidate] = ()) -> list[T
         run = partial(tasks.find_overlap, setting, place)
         needs = {"finalists": "finalists", **meter}
         graph.append(Task(f"overlap {place}", run, needs, work=0.3))
-        for estimator in config.estimators:
-            run = partial(tasks.estimate_gain, setting, estimator, place)
-            needs = {**chosen, "prepared": f"prepare {estimator.name}"}
-            graph.append(Task(f"estimate {estimator.name} {place}", run, needs, work=2.0))
+        graph += _plan_estimates(setting, place, "split")
+        for name in guardrails:
+            graph += _plan_estimates(setting, place, name, f"{name} ")
+    return graph
+
+
+def name_guardrail(number: int) -> str:
+    """The task of a guardrail's outcome; names of the tasks that follow from it begin with it."""
+    return f"guardrail {number}"
+
+
+def _plan_preparation(setting: Setting, split: str, prefix: str = "") -> list[Task]:
+    """Every estimator, with the reward or the outcome that a split holds."""
+    graph = []
+    for estimator in setting.config.estimators:
+        run = partial(tasks.prepare_estimator, setting, estimator)
+        name = f"{prefix}prepare {estimator.name}"
+        graph.append(Task(name, run, {"split": split}, work=2.0, for_others=True))
+    return graph
+
+
+def _plan_estimates(setting: Setting, place: int, split: str, prefix: str = "") -> list[Task]:
+    graph = []
+    for estimator in setting.config.estimators:
+        run = partial(tasks.estimate_gain, setting, estimator, place)
+        prepared = f"{prefix}prepare {estimator.name}"
+        needs = {"split": split, "finalists": "finalists", "prepared": prepared}
+        graph.append(Task(f"{prefix}estimate {estimator.name} {place}", run, needs, work=2.0))
     return graph

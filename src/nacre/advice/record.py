@@ -2,163 +2,60 @@
 
 from __future__ import annotations
 
-import dataclasses
-import math
 import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
+from pydantic import Field, FiniteFloat, ValidationError
 
+from nacre.advice.record_parts import (
+    BY_RETURNS,
+    Cost,
+    EstimateEntry,
+    GuardrailEntry,
+    Interval,
+    Number,
+    Part,
+    PriceEntry,
+    Value,
+    finite,
+)
 from nacre.errors import InputError
-from nacre.estimators.base import Basis, Estimate
 from nacre.files.commit import settle as settle_folder
 from nacre.files.documents import parse_json
 from nacre.files.manifest import read_checked
 from nacre.inference.evidence import Evidence, Verdict
-from nacre.inference.intervals import find_hull
-from nacre.inference.price import Price
 from nacre.logs.checks.problems import show_path
+
+__all__ = [
+    "BY_RETURNS",
+    "DEEPEST",
+    "FILE_NAME",
+    "FORMAT",
+    "LARGEST_FILE",
+    "BreakEvenEntry",
+    "CandidateEntry",
+    "Cost",
+    "DecisionRecord",
+    "EstimateEntry",
+    "GuardrailEntry",
+    "Interval",
+    "Part",
+    "PriceEntry",
+    "StartEntry",
+    "Value",
+    "check_decision",
+    "finite",
+    "read_decision",
+    "settle",
+]
 
 FORMAT = 2
 FILE_NAME = "decision.json"
 LARGEST_FILE = 64_000_000
 DEEPEST = 30
-
-Number = FiniteFloat | None
-"""A number, or None where it is not known."""
-BY_RETURNS = "returns of the log"
-"""How a value was found that is read off the returns of a policy's own episodes."""
-Mass = Annotated[FiniteFloat, Field(ge=0)]
-
-
-class Part(BaseModel):
-    """What a later format adds is kept, and shown in the record."""
-
-    model_config = ConfigDict(extra="allow", frozen=True)
-
-
-class Interval(Part):
-    """A number between two bounds."""
-
-    mean: Number
-    low: Number
-    high: Number
-
-    @classmethod
-    def of(
-        cls,
-        mean: float | None = None,
-        low: float | None = None,
-        high: float | None = None,
-        **further: Any,
-    ) -> Self:
-        """The same of any numbers: what is not there or not finite is not known."""
-        return cls(mean=finite(mean), low=finite(low), high=finite(high), **further)
-
-
-class Value(Interval):
-    """What a policy is worth, and how that was found."""
-
-    method: str = ""
-
-
-class Cost(Part):
-    """The cost of one switch."""
-
-    total: FiniteFloat
-    learning: FiniteFloat
-    transaction: FiniteFloat
-    learning_mass: FiniteFloat
-    transaction_mass: FiniteFloat
-    standard_error: Number = 0.0
-    n_states: int | None = None
-    groups: tuple[str, ...] = ()
-    flows: tuple[tuple[Mass, ...], ...] | None = None
-
-
-class PriceEntry(Part):
-    """The cost as a function of its weights: fixed + c_l · learning + c_t · transaction."""
-
-    learning_weight: FiniteFloat
-    transaction_weight: FiniteFloat
-    learning_mass: FiniteFloat
-    transaction_mass: FiniteFloat
-    fixed: FiniteFloat = 0.0
-    error: Number = 0.0
-
-    @classmethod
-    def from_price(cls, price: Price) -> PriceEntry:
-        """The same for the record."""
-        facts = dataclasses.asdict(price)
-        return cls.model_validate(facts | {"error": finite(price.error)})
-
-    def as_price(self) -> Price:
-        """The same for the rule; an error that is not known is infinite."""
-        return Price(
-            self.learning_weight,
-            self.transaction_weight,
-            self.learning_mass,
-            self.transaction_mass,
-            self.fixed,
-            math.inf if self.error is None else self.error,
-        )
-
-
-class EstimateEntry(Part):
-    """What one estimator says of one candidate's gain, before the cost.
-
-    `low` and `high` are its bounds at the level that decides.
-    """
-
-    estimator: str
-    gain: Number
-    standard_error: Number
-    low: Number
-    high: Number
-    overlap_penalty: Number = 0.0
-    overlap_allowance: Number = None
-    basis: Basis
-    informative: bool
-    reason: str = ""
-    degrees: Number = None
-    diagnostics: dict[str, Number] = {}
-
-    def as_estimate(self) -> Estimate:
-        """The same for the rule."""
-        return Estimate(
-            self.estimator,
-            math.nan if self.gain is None else self.gain,
-            math.inf if self.standard_error is None else self.standard_error,
-            self.basis,
-            math.inf if self.overlap_penalty is None else self.overlap_penalty,
-            self.informative,
-            self.reason,
-            math.inf if self.degrees is None else self.degrees,
-            {name: math.nan if one is None else one for name, one in self.diagnostics.items()},
-            self.overlap_allowance,
-        )
-
-    @classmethod
-    def from_estimate(cls, estimate: Estimate, level: float) -> EstimateEntry:
-        """An estimate with its bounds at a level."""
-        low, high = find_hull([estimate], level)
-        return cls(
-            estimator=estimate.estimator,
-            gain=finite(estimate.gain),
-            standard_error=finite(estimate.standard_error),
-            low=finite(low),
-            high=finite(high),
-            overlap_penalty=finite(estimate.overlap_penalty),
-            overlap_allowance=finite(estimate.overlap_allowance),
-            basis=estimate.basis,
-            informative=estimate.informative,
-            reason=estimate.reason,
-            degrees=finite(estimate.degrees),
-            diagnostics={name: finite(one) for name, one in estimate.diagnostics.items()},
-        )
 
 
 class BreakEvenEntry(Part):
@@ -181,14 +78,28 @@ class CandidateEntry(Part):
     cost: Cost
     price: PriceEntry
     estimates: tuple[EstimateEntry, ...] = ()
-    overlap: dict[str, Any] = {}
+    guardrails: tuple[GuardrailEntry, ...] = ()
+    overlap: dict[str, Any] = Field(default_factory=dict)
     break_even: BreakEvenEntry = BreakEvenEntry()
     notes: tuple[str, ...] = ()
 
+    @property
+    def held(self) -> bool:
+        """Whether all guardrails are proven to hold."""
+        return all(one.held for one in self.guardrails)
+
+    @property
+    def broken(self) -> tuple[str, ...]:
+        """Guardrails that are proven not to hold."""
+        return tuple(one.column for one in self.guardrails if one.broken)
+
     def as_evidence(self) -> Evidence:
         """What the rule sees of it."""
-        estimates = tuple(one.as_estimate() for one in self.estimates)
-        return Evidence(estimates, self.price.as_price())
+        return Evidence(
+            tuple(one.as_estimate() for one in self.estimates),
+            self.price.as_price(),
+            tuple(one.as_evidence() for one in self.guardrails),
+        )
 
 
 class StartEntry(Part):
@@ -217,10 +128,10 @@ class DecisionRecord(Part):
     chosen: str
     basis: tuple[str, ...] = ()
     candidates: Annotated[tuple[CandidateEntry, ...], Field(min_length=1)]
-    log_checks: dict[str, Any] = {}
-    not_applicable: dict[str, str] = {}
+    log_checks: dict[str, Any] = Field(default_factory=dict)
+    not_applicable: dict[str, str] = Field(default_factory=dict)
     forbidden: str = ""
-    confounding: dict[str, Any] = {}
+    confounding: dict[str, Any] = Field(default_factory=dict)
     notes: tuple[str, ...] = ()
     starts: tuple[StartEntry, ...] = ()
     rule: str = "bounds"
@@ -228,16 +139,16 @@ class DecisionRecord(Part):
     interval_level: Annotated[FiniteFloat, Field(gt=0.5, lt=1)] = 0.95
     look: int = 1
     looks: int = 1
-    log: dict[str, Any] = {}
-    policy: dict[str, Any] = {}
-    new_policy: dict[str, Any] = {}
-    cost_model: dict[str, Any] = {}
-    value: dict[str, Any] = {}
-    risk: dict[str, Any] = {}
-    names: dict[str, Any] = {}
-    config: dict[str, Any] = {}
+    log: dict[str, Any] = Field(default_factory=dict)
+    policy: dict[str, Any] = Field(default_factory=dict)
+    new_policy: dict[str, Any] = Field(default_factory=dict)
+    cost_model: dict[str, Any] = Field(default_factory=dict)
+    value: dict[str, Any] = Field(default_factory=dict)
+    risk: dict[str, Any] = Field(default_factory=dict)
+    names: dict[str, Any] = Field(default_factory=dict)
+    config: dict[str, Any] = Field(default_factory=dict)
     seed: int | None = None
-    versions: dict[str, Any] = {}
+    versions: dict[str, Any] = Field(default_factory=dict)
     wall_seconds: Number = None
     execution: dict[str, Any] = {}
 
@@ -307,11 +218,6 @@ def check_decision(document: object, source: str = FILE_NAME) -> DecisionRecord:
     if problems:
         raise InputError([f"{source}: {problem}" for problem in problems])
     return record
-
-
-def finite(number: float | None) -> float | None:
-    """The number, or None where there is none or JSON has none for it."""
-    return float(number) if number is not None and math.isfinite(number) else None
 
 
 def settle(part: Any, source: str, depth: int = 0) -> Any:

@@ -10,11 +10,15 @@ import numpy as np
 
 from nacre.costs import groups as action_groups
 from nacre.costs.family import SwitchingCost
+from nacre.costs.general import GeneralTransport
+from nacre.costs.grounds import Ground, StateGround, StateMatrices
 from nacre.costs.groups import ActionGroups, Boxes, IndexSets
-from nacre.costs.importance import RuleImportance, TableImportance
+from nacre.costs.importance import RuleImportance, StateImportance, TableImportance
 from nacre.costs.kinds import ScaledPositive
+from nacre.costs.links import ExpressionLink
 from nacre.costs.measures import FiniteStates, LogStates, StateMeasure, UniformBox, WeightedStates
-from nacre.costs.statewise import Difference, GeneralTransport, GroundCost, Transport
+from nacre.costs.statewise import Difference, Transport
+from nacre.costs.whole import WholePolicyCost
 
 LARGEST_LIST = 1000
 
@@ -27,10 +31,15 @@ def describe_cost(cost: SwitchingCost) -> dict[str, Any]:
     """
     form = _describe_short(cost) or _describe_long(cost)
     terms = cost.terms.as_json()
-    return form | {"value": terms} if terms else form
+    guardrails = [one.as_json() for one in cost.terms.guardrails]
+    form |= {"value": terms} if terms else {}
+    return form | ({"guardrail": guardrails} if guardrails else {})
 
 
 def _describe_long(cost: SwitchingCost) -> dict[str, Any]:
+    if isinstance(cost, WholePolicyCost):
+        weight = float(cost.learning_weight)
+        return {"kind": "policies", "weight": weight, "function": name_of(cost.function)}
     form: dict[str, Any] = {"kind": name_of(cost.statewise)}
     form["learning_weight"] = float(cost.learning_weight)
     if isinstance(cost.statewise, Difference):
@@ -39,15 +48,16 @@ def _describe_long(cost: SwitchingCost) -> dict[str, Any]:
         form["transaction_weight"] = float(cost.transaction_weight)
         if any(cost.weight_errors):
             form["weight_errors"] = [float(error) for error in cost.weight_errors]
-    form["link"] = cost.link if isinstance(cost.link, str) else name_of(cost.link)
+    form["link"] = _describe_link(cost)
     if isinstance(cost.statewise, Transport):
         form |= {"kind": "transport", "groups": describe_groups(cost.statewise.groups)}
     if isinstance(cost.statewise, GeneralTransport):
+        plan = cost.statewise.plan
         form |= {"kind": "general", "groups": describe_groups(cost.statewise.groups)}
         form["plan"] = {
             "learning_ground": _describe_ground(cost.statewise.learning_ground),
             "transaction_ground": _describe_ground(cost.statewise.transaction_ground),
-            "coupling": cost.statewise.plan,
+            "coupling": plan if isinstance(plan, str) else name_of(plan),
             "n_samples": cost.statewise.n_samples,
         }
     if cost.group_labels:
@@ -56,6 +66,26 @@ def _describe_long(cost: SwitchingCost) -> dict[str, Any]:
     if cost.importance is not None:
         form["importance"] = _describe_importance(cost.importance)
     return form
+
+
+def holds_code(cost: SwitchingCost) -> bool:
+    """Whether a part of the cost is Python code, whose description is but a name."""
+    parts: list[object] = [cost.link, cost.importance]
+    if isinstance(cost.statewise, GeneralTransport):
+        general = cost.statewise
+        parts += [general.learning_ground, general.transaction_ground, general.plan]
+    known = (str, tuple, StateImportance, StateMatrices, ExpressionLink, ScaledPositive, type(None))
+    return (
+        isinstance(cost, WholePolicyCost)
+        or type(cost.statewise) not in (Transport, Difference, GeneralTransport)
+        or not all(isinstance(part, known) for part in parts)
+    )
+
+
+def _describe_link(cost: SwitchingCost) -> str:
+    if isinstance(cost.link, ExpressionLink):
+        return cost.link.text
+    return cost.link if isinstance(cost.link, str) else name_of(cost.link)
 
 
 def describe_groups(groups: ActionGroups) -> dict[str, Any]:
@@ -140,14 +170,14 @@ def _describe_importance(importance: object) -> dict[str, Any]:
     return {"default": float(importance.default), "rules": rules}
 
 
-def _describe_ground(
-    ground: str | tuple[tuple[float, ...], ...] | GroundCost,
-) -> str | list[list[float]]:
+def _describe_ground(ground: Ground) -> str | list[Any]:
     if isinstance(ground, str):
         return ground
     if isinstance(ground, tuple):
         return [list(row) for row in ground]
-    return name_of(ground)
+    if isinstance(ground, StateMatrices):
+        return [[list(row) for row in matrix] for matrix in ground.matrices]
+    return name_of(ground.function if isinstance(ground, StateGround) else ground)
 
 
 def _describe_weights(weights: np.ndarray | None) -> dict[str, Any]:

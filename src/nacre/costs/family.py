@@ -6,7 +6,7 @@ import dataclasses
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import equinox as eqx
 import gymnasium
@@ -19,6 +19,7 @@ from nacre.costs.breakdown import CostBreakdown
 from nacre.costs.fit import check_log_fits, check_states_fit
 from nacre.costs.group_names import name_groups
 from nacre.costs.importance import StateImportance
+from nacre.costs.links import Link, SharedLink, is_positive, read_link
 from nacre.costs.measures import LogStates, StateMeasure, StateSample, read_rows
 from nacre.costs.statewise import Comparison, StatewiseCost
 from nacre.costs.value_terms import ValueTerms
@@ -27,10 +28,7 @@ from nacre.errors import InputError
 from nacre.logs import Log
 from nacre.policies.policy import Policy, describe_space
 
-Link = Literal["identity", "times_states", "positive"] | Callable[[Array], Array]
 Importance = Callable[[Array], Array]
-
-LINKS = ("identity", "times_states", "positive")
 
 # States that go through the networks at once: enough to keep the processor busy, few enough for its
 # caches. Where the comparison of a state is large it is fewer: about so many numbers an array.
@@ -39,23 +37,6 @@ CELLS = 2**22
 
 MOST_MAPPED = 1_000_000
 """States that are drawn of a log larger than memory; the standard error counts that."""
-
-
-def _is_positive(x: Array) -> Array:
-    """The link "positive"."""
-    return jnp.where(x > 0, 1.0, 0.0)
-
-
-@dataclass(frozen=True)
-class SharedLink:
-    """A link whose cost is shared by many episodes."""
-
-    link: Callable[[Array], Array]
-    episodes: float
-
-    def __call__(self, x: Array) -> Array:
-        """The share of one episode."""
-        return self.link(x) / self.episodes
 
 
 @dataclass(frozen=True)
@@ -68,7 +49,8 @@ class SwitchingCost:
         transaction_weight: c_t, the price of one unit of the transaction term.
         state_measure: μ, the states to average over.
         importance: f, the weight of a state; takes a batch of states, 1 where absent.
-        link: σ, applied to the average.
+        link: σ, applied to the average: "identity", "times_states", "positive", an expression of x
+            such as "min(x, 10)", or a function.
         weight_errors: Standard deviations of what is believed of c_l and c_t; the weights are then
             means. They widen the interval of a net gain, and change no price.
         group_labels: What to call the groups; the log's names or numbers if not given.
@@ -106,8 +88,10 @@ class SwitchingCost:
                 "groups than within them and the cost would no longer be an optimal transport; "
                 "raise the learning weight or lower the transaction weight"
             )
-        if not callable(self.link) and self.link not in LINKS:
-            problems.append(f"link = {self.link!r} is unknown; known: {', '.join(LINKS)}")
+        try:
+            object.__setattr__(self, "link", read_link(self.link))
+        except InputError as error:
+            problems += error.problems
         if problems:
             raise InputError(problems)
 
@@ -116,6 +100,7 @@ class SwitchingCost:
     ) -> None:
         """Raise `InputError` if this cost cannot be computed between policies of these spaces."""
         name_groups(self.statewise, action_space, own=self.group_labels)
+        self.statewise.check_states(observation_space)
         self.link_function(observation_space)
         if isinstance(self.importance, StateImportance):
             self.importance.check(observation_space)
@@ -125,7 +110,7 @@ class SwitchingCost:
         if callable(self.link):
             return self.link
         if self.link == "positive":
-            return _is_positive
+            return is_positive
         if self.link == "times_states":
             if not isinstance(observation_space, gymnasium.spaces.Discrete):
                 raise InputError(
@@ -167,11 +152,15 @@ class SwitchingCost:
             weights: Probabilities of the states; all alike if not given.
             prices: c_l and c_t instead of the cost's own: what is compiled then serves all prices.
         """
-        comparison = self.statewise.compare(old_policy(states), new_policy(states), key)
+        comparison = self.statewise.compare(old_policy(states), new_policy(states), key, states)
         costs = self.statewise_cost(comparison, prices)
         costs = costs * _weigh(self.importance, states, costs.shape)
         average = jnp.mean(costs) if weights is None else jnp.sum(weights * costs)
         return self.link_function(new_policy.observation_space)(average)
+
+    def untraceable(self, old_policy: Policy) -> str:
+        """Why learners cannot follow the gradient of `at`, or nothing."""
+        return ""
 
     def evaluate(
         self,
@@ -202,6 +191,8 @@ class SwitchingCost:
             self.statewise, self.importance, old_policy, new_policy, states, weights, action_key
         )
         names = name_groups(self.statewise, new_policy.action_space, log, self.group_labels)
+        if not np.all(np.isfinite(terms.learning) & np.isfinite(terms.transaction)):
+            raise InputError(self._explain(sample, terms, old_policy, new_policy, action_key))
         return self._summarise(sample, terms, new_policy, names)
 
     def per_episode(self) -> SwitchingCost:
@@ -217,7 +208,7 @@ class SwitchingCost:
                 weight_errors=(self.weight_errors[0] / episodes, self.weight_errors[1] / episodes),
                 terms=ValueTerms(self.terms.unit),
             )
-        link = _is_positive if self.link == "positive" else self.link
+        link = is_positive if self.link == "positive" else self.link
         assert callable(link)  # noqa: S101 - the constructor checked the names
         shared = SharedLink(link, episodes)
         return dataclasses.replace(self, link=shared, terms=ValueTerms(self.terms.unit))
@@ -235,6 +226,26 @@ class SwitchingCost:
         rows = None if observations is None else read_rows(observations)
         return measure.support(key, rows, space)
 
+    def _explain(
+        self,
+        sample: StateSample,
+        terms: Comparison,
+        old_policy: Policy,
+        new_policy: Policy,
+        key: PRNGKeyArray,
+    ) -> str:
+        """Why a cost is not finite: what is wrong with the state, with the cost, or else."""
+        n = len(sample.states)
+        both = np.asarray(terms.learning + terms.transaction).reshape(-1, terms.learning.shape[-1])
+        costs = both[:n].mean(axis=-1)
+        place = int(np.argmin(np.isfinite(costs)))
+        state = jnp.asarray(sample.states[place : place + 1])
+        if np.all(np.isfinite(np.asarray(state))):
+            why = self.statewise.explain(old_policy(state), new_policy(state), key, state)
+            if why:
+                return f"{why} (at state {place})"
+        return sample.describe_bad_state(costs)
+
     def _summarise(
         self, sample: StateSample, terms: Comparison, policy: Policy, names: tuple[str, ...]
     ) -> CostBreakdown:
@@ -246,8 +257,6 @@ class SwitchingCost:
         )
         replicates = self.learning_weight * learning + self.transaction_weight * transaction
         costs = replicates.mean(axis=-1)
-        if not np.all(np.isfinite(costs)):
-            raise InputError(sample.describe_bad_state(costs))
         chances = sample.probabilities
         learning_price = self.learning_weight * float(chances @ learning.mean(axis=-1))
         transaction_price = self.transaction_weight * float(chances @ transaction.mean(axis=-1))
@@ -332,13 +341,19 @@ def _scan_states(
     def visit(_: None, chunk: tuple[Array, Array, PRNGKeyArray]) -> tuple[None, Comparison]:
         states, weights, key = chunk
         old, new = old_policy(states), new_policy(states)
-        keys = jax.random.split(key, 2 if statewise.samples_actions(old, new) else 1)
-        times = [statewise.compare(old, new, one) for one in keys]
+
+        def compare(key: PRNGKeyArray) -> Comparison:
+            return statewise.compare(old, new, key, states)
+
+        if statewise.samples_actions(old, new):
+            times = jax.lax.map(compare, jax.random.split(key, 2))
+        else:
+            times = jax.tree.map(lambda term: term[None], compare(jax.random.split(key, 1)[0]))
         weighed = _weigh(importance, states, weights.shape)
         return None, Comparison(
-            jnp.stack([weighed * one.learning for one in times], axis=-1),
-            jnp.stack([weighed * one.transaction for one in times], axis=-1),
-            jnp.tensordot(weights * weighed, times[0].flows, axes=1),
+            jnp.moveaxis(weighed * times.learning, 0, -1),
+            jnp.moveaxis(weighed * times.transaction, 0, -1),
+            jnp.tensordot(weights * weighed, times.flows[0], axes=1),
         )
 
     return jax.lax.scan(visit, None, (states, weights, jax.random.split(key, len(states))))[1]

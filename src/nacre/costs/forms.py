@@ -21,6 +21,7 @@ from nacre.costs.statewise import Difference
 from nacre.costs.tables import (
     Form,
     Groups,
+    GuardrailForm,
     ImportanceForm,
     LogForm,
     PlanForm,
@@ -29,32 +30,32 @@ from nacre.costs.tables import (
     ValueForm,
     Weight,
 )
-from nacre.costs.value_terms import ValueTerms
 from nacre.costs.weights import Weight as Believed
 from nacre.errors import InputError
-
-Link: TypeAlias = Literal["identity", "times_states", "positive"]
 
 
 class CostTable(Form):
     """What every cost has."""
 
-    value: ValueForm | None = None
+    value: ValueForm = Field(default_factory=ValueForm)
+    guardrail: list[GuardrailForm] = Field(default_factory=list)
 
     def name(self, cost: SwitchingCost) -> SwitchingCost:
         """The cost with the names and terms that people know."""
         form = getattr(self, "groups", None)
         names = getattr(form, "names", None) or ()
-        terms = (
-            ValueTerms() if self.value is None else build_all({"value": self.value.build})["value"]
+        built = build_all(
+            {"value": self.value.build}
+            | {f"guardrail[{place}]": one.build for place, one in enumerate(self.guardrail)}
         )
+        terms = dataclasses.replace(built.pop("value"), guardrails=tuple(built.values()))
         return dataclasses.replace(cost, group_labels=tuple(names), terms=terms)
 
 
 class AveragedForm(CostTable):
     """What every cost has that is averaged over states of the user's choice."""
 
-    link: Link = "identity"
+    link: str = "identity"
     states: States = Field(default_factory=lambda: LogForm(measure="log"))
     importance: ImportanceForm | None = None
 
@@ -91,7 +92,7 @@ class MassForm(AveragedForm):
         """Groups, state measure and importance; the weights are checked along with them."""
 
         def check() -> SwitchingCost:
-            return SwitchingCost(Difference(), *read_weights(*self.weights())[0])
+            return SwitchingCost(Difference(), *read_weights(*self.weights())[0], link=self.link)
 
         return build_all({"": check, "groups": self.groups.build} | self.outer())
 

@@ -43,12 +43,15 @@ Box = Mapping[int, tuple[float, float]]
 class Atoms:
     """A distribution as weighted points, group by group: what transport plans move.
 
-    Shapes: points (..., m, k), weights (..., m), membership (m, groups).
+    Shapes: points (..., m, k), weights (..., m), membership (m, groups). `per_group` is how many
+    points each group has, one group after the other and all of one group with the same weight;
+    nothing where that is not so.
     """
 
     points: Array
     weights: Array
     membership: np.ndarray
+    per_group: int | None = None
 
 
 class ActionGroups(abc.ABC):
@@ -128,6 +131,7 @@ class Boxes(ActionGroups):
             points.reshape(*batch, n_groups * n, points.shape[-1]),
             jnp.repeat(masses / n, n, axis=-1, total_repeat_length=n_groups * n),
             np.repeat(np.eye(n_groups), n, axis=0),
+            per_group=n,
         )
 
     def _check_size(self, size: int) -> None:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from nacre.costs.family import Importance, Link, SwitchingCost
+from nacre.costs.family import Importance, SwitchingCost
+from nacre.costs.general import GeneralTransport, Plan
+from nacre.costs.grounds import GroundLike, freeze_ground
 from nacre.costs.groups import ActionGroups
+from nacre.costs.links import Link
 from nacre.costs.measures import FiniteStates, LogStates, StateMeasure
-from nacre.costs.statewise import Difference, GeneralTransport, GroundCost, Transport, freeze_ground
+from nacre.costs.statewise import Difference, Transport
 from nacre.costs.weights import Weight, read_price, read_weight
+from nacre.costs.whole import Changes, PolicyFunction, WholePolicyCost
 from nacre.errors import InputError
 
 WeightLike = float | Sequence[float] | Mapping[str, float] | Weight
@@ -47,9 +50,9 @@ def GeneralTransportCost(  # noqa: N802
     transaction_weight: WeightLike = 0.0,
     groups: ActionGroups | None = None,
     *,
-    learning_ground: str | Sequence[Sequence[float]] | GroundCost = "l2",
-    transaction_ground: str | Sequence[Sequence[float]] | GroundCost = "l2",
-    plan: Literal["independent", "optimal"] = "independent",
+    learning_ground: GroundLike = "l2",
+    transaction_ground: GroundLike = "l2",
+    plan: Plan = "independent",
     n_samples: int = 16,
     state_measure: StateMeasure | None = None,
     importance: Importance | None = None,
@@ -86,6 +89,23 @@ def GlobalCost(weight: float = 1.0) -> SwitchingCost:  # noqa: N802
     weight = read_price("weight", weight)
     link: Link = "positive" if weight == 1.0 else ScaledPositive(weight)
     return SwitchingCost(Difference(), 1.0, state_measure=FiniteStates(), link=link)
+
+
+def PolicyCost(  # noqa: N802
+    function: PolicyFunction,
+    weight: float = 1.0,
+    *,
+    state_measure: StateMeasure | None = None,
+) -> SwitchingCost:
+    """`weight` times any function of the old and the new policy.
+
+    Args:
+        function: From two policies to a number that is not negative.
+        weight: Its price.
+        state_measure: States at which the two are compared for display; the log's if not given.
+    """
+    measure = state_measure or LogStates()
+    return WholePolicyCost(Changes(), weight, state_measure=measure, function=function)
 
 
 @dataclass(frozen=True)

@@ -31,11 +31,15 @@ from nacre.costs.assignment import (
     take_cells,
     write_out,
 )
+from nacre.costs.matching import match_points
 from nacre.errors import InputError
 
 __all__ = [
     "Plans",
+    "check_plans",
     "independent_plans",
+    "matched_plan_cost",
+    "measure_misfit",
     "optimal_plan_cost",
     "optimal_plans",
     "optimal_transport",
@@ -43,6 +47,10 @@ __all__ = [
     "plan_cost",
     "surplus",
 ]
+
+
+MISFIT = 1e-5
+"""How far a plan's masses may be off its marginals: rounding of float32, over large supports."""
 
 
 class Plans(NamedTuple):
@@ -145,6 +153,132 @@ def plan_cost(
     learning = jnp.sum(plans.learning * jnp.asarray(ground_learning), axis=(-2, -1))
     transaction = jnp.sum(plans.transaction * jnp.asarray(ground_transaction), axis=(-2, -1))
     return learning, transaction
+
+
+def matched_plan_cost(
+    old: ArrayLike, new: ArrayLike, ground_learning: ArrayLike, ground_transaction: ArrayLike
+) -> tuple[jax.Array, jax.Array]:
+    """`optimal_plan_cost` where each group is n points of equal mass, group after group.
+
+    An optimal λ_ℓ is then a matching of n points with n points, and so is γ between two groups.
+    Between more than two groups the surplus is no matching and is coupled by the simplex method.
+
+    Args:
+        old: masses of the groups (..., L).
+        new: the same.
+        ground_learning: c_1 (..., L n, L n), groups in the order of the masses.
+        ground_transaction: c_2, the same.
+    """
+    old, new = jnp.asarray(old), jnp.asarray(new)
+    groups, size = old.shape[-1], jnp.shape(ground_learning)[-1]
+    n = size // groups
+    parts = [slice(k * n, (k + 1) * n) for k in range(groups)]
+    first = jnp.broadcast_to(jnp.asarray(ground_learning, old.dtype), (*old.shape[:-1], size, size))
+    second = jnp.broadcast_to(jnp.asarray(ground_transaction, old.dtype), first.shape)
+    blocks = [second[..., part, part] for part in parts]
+    masses = [jnp.minimum(old, new)[..., k] for k in range(groups)]
+    if groups == 2:
+        falls = (old > new)[..., 0, None, None]
+        blocks.append(
+            jnp.where(falls, first[..., parts[0], parts[1]], first[..., parts[1], parts[0]])
+        )
+        masses.append(jnp.maximum(old - new, 0).sum(-1))
+    ground, mass = jnp.stack(blocks, -3), jnp.stack(masses, -1)
+    column = match_points(ground)
+    each = jnp.take_along_axis(ground, column[..., None], -1, mode="promise_in_bounds")[..., 0]
+    # A group without mass may have no points to speak of.
+    costs = jnp.where(mass > 0, mass * jnp.where(mass[..., None] > 0, each, 0).mean(-1), 0)
+    transaction = costs[..., :groups].sum(-1)
+    if groups == 2:
+        return costs[..., -1], transaction
+    rho, eta = (
+        jnp.repeat(jnp.maximum(part, 0) / n, n, axis=-1, total_repeat_length=size)
+        for part in (old - new, new - old)
+    )
+    learning = _couple_parts(rho > 0, eta > 0, rho, eta, first, size - n, size - n)
+    return price_moves(learning, first), transaction
+
+
+def check_plans(
+    plans: Plans,
+    old: ArrayLike,
+    new: ArrayLike,
+    membership_old: ArrayLike,
+    membership_new: ArrayLike,
+) -> None:
+    """Raise `InputError` unless γ ∈ C(ρ, η) and λ = Σ τ_ℓ λ_ℓ; shapes as in `surplus`.
+
+    Both then add up to a feasible plan from the old to the new distribution (Proposition
+    "FeasibleTransportPlan").
+    """
+    wanted = (*jnp.broadcast_shapes(jnp.shape(old)[:-1], jnp.shape(new)[:-1]),)
+    shape = (*wanted, jnp.shape(old)[-1], jnp.shape(new)[-1])
+    problems = [
+        f"the {name} plan has shape {jnp.shape(plan)}, expected {shape}: a row for each old and a "
+        "column for each new action"
+        for name, plan in zip(plans._fields, plans, strict=True)
+        if jnp.shape(plan)[-2:] != shape[-2:]
+    ]
+    if not problems:
+        misfits = measure_misfit(plans, old, new, membership_old, membership_new)
+        problems = [
+            f"the {name} plan {how} by up to {float(jnp.max(misfit)):.3g}; {remedy}"
+            for name, how, remedy, misfit in zip(*_CONDITIONS, misfits, strict=True)
+            if not float(jnp.max(misfit)) <= MISFIT
+        ]
+    if problems:
+        raise InputError(problems)
+
+
+_CONDITIONS = (
+    ("learning", "learning", "learning", "transaction", "transaction", "transaction"),
+    (
+        "has negative or missing masses,",
+        "misses the surplus of the old actions",
+        "misses the deficit of the new actions",
+        "has negative or missing masses,",
+        "misses what stays of the old actions",
+        "misses what stays of the new actions, or leaves their group,",
+    ),
+    (
+        "masses are not negative",
+        "its rows must add up to ρ, see nacre.costs.plans.surplus",
+        "its columns must add up to η, see nacre.costs.plans.surplus",
+        "masses are not negative",
+        "within each group its rows must add up to τ times the old distribution there",
+        "within each group its columns must add up to τ times the new distribution there",
+    ),
+)
+
+
+@jax.jit
+def measure_misfit(
+    plans: Plans,
+    old: ArrayLike,
+    new: ArrayLike,
+    membership_old: ArrayLike,
+    membership_new: ArrayLike,
+) -> tuple[jax.Array, ...]:
+    """How far plans are from feasible, each (...,): γ negative, its rows, its columns; λ the same.
+
+    NaN where a plan has entries that are not numbers. Shapes as in `surplus`.
+    """
+    old, new, of_old, of_new = _read(old, new, membership_old, membership_new)
+    a, b = _group_mass(old, of_old), _group_mass(new, of_new)
+    rho, eta, tau = surplus(old, new, of_old, of_new)
+    gamma, lam = (jnp.asarray(plan, old.dtype) for plan in plans)
+    # Mass of λ that leaves its group is missing in its row and in its column.
+    within = lam * jnp.einsum("...il,...jl->...ij", of_old, of_new)
+    stays, becomes = old * _spread(divide(tau, a), of_old), new * _spread(divide(tau, b), of_new)
+    return (
+        jnp.max(-gamma, axis=(-2, -1)),
+        jnp.max(jnp.abs(gamma.sum(-1) - rho), axis=-1),
+        jnp.max(jnp.abs(gamma.sum(-2) - eta), axis=-1),
+        jnp.max(-lam, axis=(-2, -1)),
+        jnp.max(jnp.abs(within.sum(-1) - stays), axis=-1),
+        jnp.max(jnp.abs(within.sum(-2) - becomes), axis=-1)
+        + jnp.abs(within - lam).sum(axis=(-2, -1)),
+    )
 
 
 def _optimal_moves(

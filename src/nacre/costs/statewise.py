@@ -7,9 +7,8 @@ the cost itself is.
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import equinox as eqx
 import gymnasium
@@ -19,19 +18,12 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from nacre.costs.groups import ActionGroups
-from nacre.costs.moments import gaussian_costs
-from nacre.costs.plans import independent_plans, optimal_plan_cost, plan_cost
 from nacre.errors import InputError
 from nacre.policies.distributions import (
     ActionDistribution,
     DiscreteDistribution,
-    Gaussian,
     SquashedGaussian,
 )
-
-# From points (..., n, k) and (..., m, k) to the costs (..., n, m) of moving between them.
-GroundCost = Callable[[Array, Array], Array]
-Ground = str | tuple[tuple[float, ...], ...] | GroundCost
 
 # float32 masses of many groups add up to one within this; those of NaN may add up to nothing.
 MASS_TOLERANCE = 1e-3
@@ -65,13 +57,38 @@ class StatewiseCost(abc.ABC):
 
     @abc.abstractmethod
     def compare(
-        self, old: ActionDistribution, new: ActionDistribution, key: PRNGKeyArray
+        self,
+        old: ActionDistribution,
+        new: ActionDistribution,
+        key: PRNGKeyArray,
+        states: Array | None = None,
     ) -> Comparison:
-        """Learning and transaction terms at each state; the key serves costs that need samples."""
+        """Learning and transaction terms at each state.
+
+        Args:
+            old: What the old policy does at each state.
+            new: What the new one does.
+            key: Serves costs that need samples.
+            states: The states themselves, for costs that depend on them.
+        """
 
     @abc.abstractmethod
     def group_names(self, action_space: gymnasium.Space[Any]) -> tuple[str, ...]:
         """Names of the groups; raises `InputError` if the cost does not fit the action space."""
+
+    def check_states(self, observation_space: gymnasium.Space[Any]) -> None:
+        """Raise `InputError` if the cost does not fit the observations."""
+        return
+
+    def explain(
+        self,
+        old: ActionDistribution,
+        new: ActionDistribution,
+        key: PRNGKeyArray,
+        states: Array,
+    ) -> str:
+        """Why the comparison is not finite at these states, if it is this cost's own doing."""
+        return ""
 
     def samples_actions(self, old: ActionDistribution, new: ActionDistribution) -> bool:
         """Whether `compare` draws actions with its key, so that its terms are noisy."""
@@ -94,9 +111,13 @@ class Transport(StatewiseCost):
     groups: ActionGroups
 
     def compare(
-        self, old: ActionDistribution, new: ActionDistribution, key: PRNGKeyArray
+        self,
+        old: ActionDistribution,
+        new: ActionDistribution,
+        key: PRNGKeyArray,
+        states: Array | None = None,
     ) -> Comparison:
-        """Closed form; the key is not used."""
+        """Closed form; key and states are not used."""
         return compare_masses(old.mass(self.groups), new.mass(self.groups))
 
     def group_names(self, action_space: gymnasium.Space[Any]) -> tuple[str, ...]:
@@ -117,10 +138,11 @@ def compare_masses(old: Float[Array, "... groups"], new: Float[Array, "... group
     stays = kept[..., None] * jnp.eye(kept.shape[-1], dtype=kept.dtype)
     excess = jnp.maximum(abs(jnp.sum(old, axis=-1) - 1.0), abs(jnp.sum(new, axis=-1) - 1.0))
     comparison = Comparison(learning, jnp.sum(kept, axis=-1), flows + stays)
-    return _blank(comparison, excess <= MASS_TOLERANCE)
+    return blank(comparison, excess <= MASS_TOLERANCE)
 
 
-def _blank(comparison: Comparison, sound: Bool[Array, "..."]) -> Comparison:
+def blank(comparison: Comparison, sound: Bool[Array, "..."]) -> Comparison:
+    """NaN wherever a comparison is not sound."""
     return Comparison(
         jnp.where(sound, comparison.learning, jnp.nan),
         jnp.where(sound, comparison.transaction, jnp.nan),
@@ -143,7 +165,11 @@ class Difference(StatewiseCost):
             raise InputError(f"tolerance = {self.tolerance}: give a finite number from 0 up")
 
     def compare(
-        self, old: ActionDistribution, new: ActionDistribution, key: PRNGKeyArray
+        self,
+        old: ActionDistribution,
+        new: ActionDistribution,
+        key: PRNGKeyArray,
+        states: Array | None = None,
     ) -> Comparison:
         """Compare probabilities, or parameters of continuous distributions."""
         shape = jnp.broadcast_shapes(old.batch_shape, new.batch_shape)
@@ -159,7 +185,7 @@ class Difference(StatewiseCost):
         nothing = jnp.zeros_like(learning)
         flows = jnp.stack([1.0 - learning, learning, nothing, nothing], axis=-1)
         flows = flows.reshape(*learning.shape, 2, 2)
-        return _blank(Comparison(learning, nothing, flows), ~unknown)
+        return blank(Comparison(learning, nothing, flows), ~unknown)
 
     def group_names(self, action_space: gymnasium.Space[Any]) -> tuple[str, ...]:
         """Unchanged and changed states."""
@@ -186,165 +212,3 @@ def _squash_differently(old: ActionDistribution, new: ActionDistribution) -> boo
         and isinstance(new, SquashedGaussian)
         and (old.low, old.high) != (new.low, new.high)
     )
-
-
-@dataclass(frozen=True)
-class GeneralTransport(StatewiseCost):
-    """The general transport cost: 𝓛 = ∫ c₁ dγ and 𝓣 = ∫ c₂ dλ for explicit plans.
-
-    γ ∈ C(ρ, η) moves the surplus between groups, λ = Σ τ_ℓ λ_ℓ rearranges what stays (equations
-    "LearningPlan" and "TransactionMeasure"). Discrete actions are exact; action vectors are
-    represented by `n_samples` points in each group, except where Gaussians have a closed form.
-    From samples the independent plan's terms are unbiased; the optimal plan's are zero for equal
-    policies, but otherwise too high as long as the samples are few.
-
-    Args:
-        groups: The partition of the actions.
-        learning_ground: c₁: "l2", "squared_l2", "one", a matrix for discrete actions, or a function
-            from points (..., n, k) and (..., m, k) to costs (..., n, m). Discrete actions are the
-            points 0, 1, … of the line.
-        transaction_ground: c₂, in the same forms.
-        plan: The coupling.
-        n_samples: Points in each group, for action vectors.
-    """
-
-    groups: ActionGroups
-    learning_ground: Ground = "l2"
-    transaction_ground: Ground = "l2"
-    plan: Literal["independent", "optimal"] = "independent"
-    n_samples: int = 16
-
-    def __post_init__(self) -> None:
-        for name in ("learning_ground", "transaction_ground"):
-            object.__setattr__(self, name, freeze_ground(name, getattr(self, name)))
-        if self.plan not in ("independent", "optimal"):
-            raise InputError(f"plan = {self.plan!r} is unknown; known: independent, optimal")
-        if not isinstance(self.n_samples, int) or self.n_samples < 1:
-            raise InputError(f"n_samples = {self.n_samples}; give a whole number from 1 up")
-
-    def compare(
-        self, old: ActionDistribution, new: ActionDistribution, key: PRNGKeyArray
-    ) -> Comparison:
-        """Represent both by weighted points, couple them, add up the ground costs."""
-        masses = compare_masses(old.mass(self.groups), new.mass(self.groups))
-        if self._has_closed_form(old, new):
-            learning, transaction = gaussian_costs(old, new, self.groups)  # type: ignore[arg-type]
-        else:
-            learning, transaction = self._couple_points(old, new, key)
-        comparison = Comparison(learning, transaction, masses.flows)
-        return _blank(comparison, ~jnp.isnan(masses.learning))
-
-    def group_names(self, action_space: gymnasium.Space[Any]) -> tuple[str, ...]:
-        """Names of the groups."""
-        for ground in (self.learning_ground, self.transaction_ground):
-            if isinstance(ground, tuple):
-                _check_matrix_fits(len(ground), action_space)
-        return self.groups.names(action_space)
-
-    def samples_actions(self, old: ActionDistribution, new: ActionDistribution) -> bool:
-        """Unless the actions are discrete or there is a closed form."""
-        return not (isinstance(old, DiscreteDistribution) or self._has_closed_form(old, new))
-
-    def count_cells(self, action_space: gymnasium.Space[Any]) -> int:
-        """Pairs of points, of which there is at least one a group."""
-        n_groups = len(self.group_names(action_space))
-        if isinstance(action_space, gymnasium.spaces.Discrete):
-            return int(action_space.n) ** 2
-        return (n_groups * self.n_samples) ** 2
-
-    def _couple_points(
-        self, old: ActionDistribution, new: ActionDistribution, key: PRNGKeyArray
-    ) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
-        # Independent coupling wants independent noise: paired points are closer than their
-        # distributions say. Optimal coupling wants the same: identical policies, identical points.
-        keys = (key, key) if self.plan == "optimal" else jax.random.split(key)
-        mine = self.groups.atoms(old, keys[0], self.n_samples)
-        other = self.groups.atoms(new, keys[1], self.n_samples)
-        c1 = ground_matrix(self.learning_ground, mine.points, other.points)
-        c2 = ground_matrix(self.transaction_ground, mine.points, other.points)
-        couple = (mine.weights, other.weights, mine.membership, other.membership)
-        if self.plan == "optimal":
-            return optimal_plan_cost(*couple, c1, c2)
-        return plan_cost(independent_plans(*couple), c1, c2)
-
-    def _has_closed_form(self, old: ActionDistribution, new: ActionDistribution) -> bool:
-        return (
-            type(old) is Gaussian
-            and type(new) is Gaussian
-            and self.plan == "independent"
-            and self.learning_ground == self.transaction_ground == "squared_l2"
-        )
-
-
-def squared_l2(x: Float[Array, "... n k"], y: Float[Array, "... m k"]) -> Float[Array, "... n m"]:
-    """|x - y|² between all pairs."""
-    return jnp.sum((x[..., :, None, :] - y[..., None, :, :]) ** 2, axis=-1)
-
-
-def l2(x: Float[Array, "... n k"], y: Float[Array, "... m k"]) -> Float[Array, "... n m"]:
-    """|x - y| between all pairs, with gradient 0 where they coincide."""
-    squared = squared_l2(x, y)
-    apart = squared > 0
-    return jnp.where(apart, jnp.sqrt(jnp.where(apart, squared, 1.0)), 0.0)
-
-
-def one(x: Float[Array, "... n k"], y: Float[Array, "... m k"]) -> Float[Array, "... n m"]:
-    """1 for every pair: the transport cost of the main text."""
-    batch = jnp.broadcast_shapes(x.shape[:-2], y.shape[:-2])
-    return jnp.ones((*batch, x.shape[-2], y.shape[-2]), x.dtype)
-
-
-GROUND_COSTS: dict[str, GroundCost] = {"l2": l2, "squared_l2": squared_l2, "one": one}
-
-
-def ground_matrix(
-    ground: Ground, x: Float[Array, "... n k"], y: Float[Array, "... m k"]
-) -> Float[Array, "... n m"]:
-    """Ground costs between two sets of points; a given matrix is used as it is."""
-    if isinstance(ground, tuple):
-        costs = jnp.asarray(ground, x.dtype)
-    else:
-        costs = jnp.asarray((GROUND_COSTS[ground] if isinstance(ground, str) else ground)(x, y))
-    if costs.shape[-2:] != (x.shape[-2], y.shape[-2]):
-        raise InputError(
-            f"ground costs of shape {costs.shape} were given for {x.shape[-2]} old and "
-            f"{y.shape[-2]} new actions; they need a row for each old and a column for each new one"
-        )
-    return costs
-
-
-def freeze_ground(name: str, ground: str | Sequence[Sequence[float]] | GroundCost) -> Ground:
-    """A ground cost from outside, checked and in a form that can be hashed."""
-    if isinstance(ground, str):
-        if ground not in GROUND_COSTS:
-            raise InputError(f"{name} = {ground!r} is unknown; known: {', '.join(GROUND_COSTS)}")
-        return ground
-    if callable(ground):
-        return ground
-    try:
-        matrix = tuple(tuple(float(value) for value in row) for row in ground)
-    except (TypeError, ValueError):
-        raise InputError(
-            f"{name}: {ground!r:.60} is no ground cost; give a name, a matrix or a function"
-        ) from None
-    if {len(row) for row in matrix} != {len(matrix)}:
-        raise InputError(
-            f"{name}: the ground cost matrix is not square; give a row and a column for each action"
-        )
-    values = np.asarray(matrix)
-    if not np.all(np.isfinite(values)) or np.any(values < 0):
-        raise InputError(f"{name}: ground costs must be finite and not negative")
-    return matrix
-
-
-def _check_matrix_fits(size: int, action_space: gymnasium.Space[Any]) -> None:
-    if not isinstance(action_space, gymnasium.spaces.Discrete):
-        raise InputError(
-            "a ground cost matrix has a row and a column for each discrete action, these actions "
-            "are vectors: name a distance such as 'l2', or give a function"
-        )
-    if size != int(action_space.n):
-        raise InputError(
-            f"a ground cost matrix of {size} rows was given for {int(action_space.n)} actions; it "
-            "needs a row and a column for each"
-        )

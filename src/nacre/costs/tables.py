@@ -1,4 +1,4 @@
-"""The tables of a cost.toml as strict models: [groups], [states], [importance], [plan], [value]."""
+"""The tables of a cost.toml as strict models: [groups], [states], [importance] and others."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pydantic_core import PydanticCustomError
 
 from nacre.costs import groups as action_groups
 from nacre.costs.groups import ActionGroups
+from nacre.costs.guardrail_terms import Better, GuardrailTerms
 from nacre.costs.importance import Rule, RuleImportance, StateImportance, TableImportance
 from nacre.costs.measures import FiniteStates, LogStates, StateMeasure, UniformBox, WeightedStates
 from nacre.costs.value_terms import ValueTerms
@@ -54,6 +55,20 @@ class ValueForm(Form):
     def build(self) -> ValueTerms:
         """The terms."""
         return ValueTerms(**self.model_dump())
+
+
+class GuardrailForm(Form):
+    """A further outcome that must not get worse by much."""
+
+    column: str
+    worst: Weight = 0.0
+    relative: bool = False
+    better: Better = "lower"
+    unit: str = ""
+
+    def build(self) -> GuardrailTerms:
+        """The guardrail."""
+        return GuardrailTerms(**self.model_dump())
 
 
 class GroupForm(Form):
@@ -232,8 +247,9 @@ class ImportanceForm(Form):
 
 Ground: TypeAlias = Annotated[
     Annotated[Literal["l2", "squared_l2", "one"], Tag("name")]
-    | Annotated[list[list[Weight]], Tag("matrix")],
-    Discriminator(lambda ground: "matrix" if isinstance(ground, list) else "name"),
+    | Annotated[list[list[Weight]], Tag("matrix")]
+    | Annotated[list[list[list[Weight]]], Tag("matrices")],
+    Discriminator(lambda ground: _name_ground(ground)),
 ]
 
 
@@ -250,6 +266,13 @@ Groups: TypeAlias = Annotated[
     SignGroups | ThresholdGroups | BoxGroups | IndexGroups | HalfGroups, Discriminator("kind")
 ]
 States: TypeAlias = Annotated[LogForm | BoxForm | FiniteForm | GivenForm, Discriminator("measure")]
+
+
+def _name_ground(ground: object) -> str:
+    """A name, a matrix, or a matrix for each discrete state."""
+    if not isinstance(ground, list):
+        return "name"
+    return "matrices" if any(_holds_lists(row) for row in ground) else "matrix"
 
 
 def _holds_lists(rows: object) -> bool:

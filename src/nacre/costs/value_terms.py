@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from nacre.costs.guardrail_terms import GuardrailTerms, check_columns
 from nacre.errors import InputError
 
 LONGEST_UNIT = 24
@@ -17,20 +18,22 @@ LONGEST_UNIT = 24
 
 @dataclass(frozen=True)
 class ValueTerms:
-    """The table [value] of a cost.toml.
+    """The table [value] of a cost.toml, and its tables [[guardrail]].
 
     Args:
         unit: Of reward and cost, such as "€"; nothing if not given.
         episodes_per_day: How many episodes a day the policy runs.
         horizon_days: Days over which the switch has to pay.
+        guardrails: Further outcomes that the switch must not make worse by much.
     """
 
     unit: str = ""
     episodes_per_day: float | None = None
     horizon_days: float | None = None
+    guardrails: tuple[GuardrailTerms, ...] = ()
 
     def __post_init__(self) -> None:
-        problems = []
+        problems = check_columns(self.guardrails)
         given = {"episodes_per_day": self.episodes_per_day, "horizon_days": self.horizon_days}
         for name, number in given.items():
             if number is not None and not 0 < number < math.inf:
@@ -55,5 +58,6 @@ class ValueTerms:
         return self.episodes_per_day * self.horizon_days
 
     def as_json(self) -> dict[str, Any]:
-        """The table as the file has it; nothing where nothing was said."""
-        return {name: value for name, value in vars(self).items() if value not in ("", None)}
+        """The table [value] as the file has it; nothing where nothing was said."""
+        table = {name: value for name, value in vars(self).items() if name != "guardrails"}
+        return {name: value for name, value in table.items() if value not in ("", None)}

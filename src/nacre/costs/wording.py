@@ -65,6 +65,8 @@ def describe_problem(detail: ErrorDetails) -> str:
     if kind == "literal_error":
         choices = re.findall(r"'([^']*)'", context["expected"])
         return f"{place} = {_expect_one_of(detail['input'], choices)}"
+    if kind == "list_type" and place == "guardrail":
+        return f"guardrail = {show(detail['input'])}: write [[guardrail]], in two brackets"
     if kind == "price":
         return f"{place} = {show(detail['input'])}: {detail['msg']}"
     return f"{place} = {show(detail['input'])}: expected {_expected(detail)}"
@@ -133,6 +135,8 @@ def _model_at(location: Location) -> type[tables.Form]:
             return tables.RuleForm
         case [_, "value"]:
             return tables.ValueForm
+        case [_, "guardrail"]:
+            return tables.GuardrailForm
         case [_, "plan"]:
             return tables.PlanForm
     raise AssertionError(location)

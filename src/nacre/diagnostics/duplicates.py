@@ -140,7 +140,7 @@ def _tell_copies(
         exact_id = np.asarray(near_id, np.int64)
     if chance.any():
         times = find_multiple(np.bincount(exact_id), log.n_episodes)
-        turn = _count_earlier(exact_id) // times
+        turn = count_earlier(exact_id) // times
         together = 3 * log.n_episodes + exact_id * log.n_episodes + turn
         names = np.where(chance & (times > 1), together, names)
     _, identity = np.unique(names, return_inverse=True)
@@ -153,8 +153,8 @@ def _find_time(log: Log) -> Hashes:
     return time.astype(np.uint64)
 
 
-def _count_earlier(names: Integers) -> Integers:
-    """(E,) how many earlier ones have the same name."""
+def count_earlier(names: Integers) -> Integers:
+    """(E,) how many earlier ones have the same name or number."""
     order = np.argsort(names, kind="stable")
     ranked = names[order]
     first = np.searchsorted(ranked, ranked)

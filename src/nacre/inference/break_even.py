@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from nacre.inference.evidence import Evidence
-from nacre.inference.intervals import find_centre, find_hull, find_quantile
+from nacre.inference.intervals import find_centre, find_quantile
 from nacre.inference.price import LEAST_MASS
 
 
@@ -52,6 +52,8 @@ class NetGainLine:
         gain_high: Its upper bound.
         error_share: What a bound allows for the cost's error, as a share of the cost.
         error_fixed: What it allows whatever the cost, where today's is nothing.
+        held: Whether all guardrails are proven to hold.
+        broken: Whether one is proven not to.
     """
 
     gain: float
@@ -59,6 +61,8 @@ class NetGainLine:
     gain_high: float
     error_share: float
     error_fixed: float
+    held: bool = field(default=True, kw_only=True)
+    broken: bool = field(default=False, kw_only=True)
 
     def bounds_at(self, cost: float) -> tuple[float, float, float]:
         """Net gain at this cost: in one number, its lower and its upper bound."""
@@ -69,13 +73,17 @@ class NetGainLine:
     def limits(self) -> Limits:
         """Costs at which low, net gain and high reach zero.
 
-        Where the cost's error exceeds the cost itself, no cost rules a gain out.
+        Where the cost's error exceeds the cost itself, no cost rules a gain out. Where a guardrail
+        is not proven, not even a free switch is; where one is broken, none is possible.
         """
         proven = (self.gain_low - self.error_fixed) / (1.0 + self.error_share)
         possible = math.inf
         if self.error_share < 1.0:
             possible = (self.gain_high + self.error_fixed) / (1.0 - self.error_share)
-        return Limits(proven, -math.inf if math.isnan(self.gain) else self.gain, possible)
+        expected = -math.inf if math.isnan(self.gain) else self.gain
+        if self.broken:
+            return Limits(min(proven, 0.0), min(expected, 0.0), min(possible, 0.0))
+        return Limits(proven if self.held else min(proven, 0.0), expected, possible)
 
 
 def draw_line(evidence: Evidence, level: float) -> NetGainLine:
@@ -84,12 +92,20 @@ def draw_line(evidence: Evidence, level: float) -> NetGainLine:
     At today's cost the bounds are those of `Evidence.bounds`. Where the cost's error is not known,
     nothing is proven and nothing ruled out.
     """
-    low, high = find_hull(evidence.estimates, level)
+    low, high = evidence.gain_bounds(level)
     price, quantile = evidence.price, find_quantile(level)
     share, fixed = quantile * price.relative_error, quantile * price.fixed_error
     if not math.isfinite(share + fixed):
         low, high, share, fixed = -math.inf, math.inf, 0.0, 0.0
-    return NetGainLine(find_centre(evidence.estimates), low, high, share, fixed)
+    return NetGainLine(
+        find_centre(evidence.estimates),
+        low,
+        high,
+        share,
+        fixed,
+        held=not evidence.find_unproven(level),
+        broken=bool(evidence.find_broken(level)),
+    )
 
 
 def find_break_even(evidence: Evidence, level: float) -> BreakEven:

@@ -7,8 +7,8 @@ For each finalist i and each informative estimator e, at the one-sided level 1 -
 
 switch if some low_i > 0; keep if every high_i < 0; undecided otherwise.
 
-Rules see estimates and costs. What a log forbids whatever they say is added in one place,
-`apply_rule`.
+Rules see estimates and costs. What guardrails and the log forbid whatever they say is added in one
+place, `apply_rule`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from nacre.inference.evidence import Circumstances, Evidence, Verdict
-from nacre.inference.explanation import explain
+from nacre.inference.explanation import explain, explain_unproven, state_broken, state_unproven
 from nacre.inference.intervals import find_error
 
 
@@ -104,20 +104,63 @@ class BoundsRule:
 
 
 def apply_rule(rule: Rule, evidence: Sequence[Evidence], circumstances: Circumstances) -> Decision:
-    """What a rule decides, as far as the log allows it.
+    """What a rule decides, as far as guardrails and the log allow it.
 
     A log that forbids a switch forbids it under every rule, and the reason why it does so is the
     reason for every answer but `keep`.
     """
-    decision = rule(evidence, circumstances)
+    decision = _guard(rule, evidence, circumstances)
     if decision.verdict == "keep" or not circumstances.forbidden:
         return decision
+    return _answer(decision, "undecided", circumstances.forbidden, circumstances.remedy)
+
+
+def _guard(rule: Rule, evidence: Sequence[Evidence], circumstances: Circumstances) -> Decision:
+    """Switch only to a finalist whose guardrails are all proven; one that breaks any is ruled out.
+
+    An intersection-union test: a switch to a finalist that breaks a guardrail is an error of that
+    guardrail's own test, so that each of them may use the whole level.
+    """
+    if not any(one.guardrails for one in evidence):
+        return rule(evidence, circumstances)
+    level = circumstances.find_level(len(evidence))
+    circumstances = dataclasses.replace(circumstances, n_finalists=len(evidence))
+
+    def decide(places: Sequence[int]) -> Decision:
+        decision = rule([evidence[place] for place in places], circumstances)
+        return dataclasses.replace(decision, chosen=places[decision.chosen])
+
+    every = range(len(evidence))
+    held = [place for place in every if not evidence[place].find_unproven(level)]
+    left = [place for place in every if not evidence[place].find_broken(level)]
+    decision = decide(held) if held else None
+    if decision is not None and decision.verdict == "switch":
+        return decision
+    decision = decide(left or every)
+    chosen = evidence[decision.chosen]
+    if not left:
+        shared = chosen.share_level(level)
+        reason = "; ".join(state_broken(one, shared) for one in chosen.find_broken(level))
+        return _answer(decision, "keep", f"no candidate keeps to the guardrails: {reason}")
+    unproven = chosen.find_unproven(level)
+    if decision.verdict == "switch":
+        found = explain_unproven(unproven, level, circumstances.n_episodes)
+        return _answer(decision, "undecided", *found)
+    reason, remedy, more = decision.reason, decision.remedy, decision.more_episodes
+    if decision.verdict == "keep" and len(left) < len(evidence):
+        reason += "; those that break a guardrail are ruled out"
+    if decision.verdict == "undecided" and unproven:
+        # Episodes enough to prove the gain need not be enough for the guardrail.
+        reason = f"{reason}; {state_unproven(unproven[0], level)}"
+        remedy, more = remedy if more is None else "", None
+    return _answer(decision, decision.verdict, reason, remedy, more)
+
+
+def _answer(
+    decision: Decision, verdict: Verdict, reason: str, remedy: str = "", more: int | None = None
+) -> Decision:
     return dataclasses.replace(
-        decision,
-        verdict="undecided",
-        reason=circumstances.forbidden,
-        remedy=circumstances.remedy,
-        more_episodes=None,
+        decision, verdict=verdict, reason=reason, remedy=remedy, more_episodes=more
     )
 
 
@@ -125,13 +168,15 @@ def find_probability(evidence: Evidence, confidence: float, level: float) -> flo
     """The confidence at which the lower bound, or else the upper one, reaches zero.
 
     Continuous, and above the confidence asked for exactly where the lower bound is above zero. One
-    half where the penalty alone spans zero: then the log says nothing about the sign.
+    half where the penalty alone spans zero: then the log says nothing about the sign. Not above the
+    confidence at which all guardrails are proven.
     """
     price = evidence.price
     # A bound at level 1 - e·share belongs to a decision with confidence 1 - e.
     share = (1.0 - level) / (1.0 - confidence)
     error = find_error(evidence.estimates, price.total, price.error, share)
-    return 1.0 - error if error > 0 else -error
+    proven = [one.find_probability(share) for one in evidence.guardrails]
+    return min(1.0 - error if error > 0 else -error, *proven, 1.0)
 
 
 def _order(number: float) -> float:

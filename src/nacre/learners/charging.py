@@ -36,7 +36,7 @@ def charge_keeping(cost: SwitchingCost, old_policy: Policy, states: NDArray[np.g
 def _compare(
     cost: SwitchingCost, old: ActionDistribution, new: ActionDistribution, states: Array
 ) -> Floats:
-    charged = cost.statewise_cost(cost.statewise.compare(old, new, jax.random.key(0)))
+    charged = cost.statewise_cost(cost.statewise.compare(old, new, jax.random.key(0), states))
     if cost.importance is not None:
         charged = charged * jnp.asarray(cost.importance(states))
     return np.asarray(charged, np.float64)

@@ -85,7 +85,7 @@ class OneStepLearner:
             return "actions are not discrete"
         if log.n_episodes < LEAST_EPISODES:
             return f"{log.n_episodes} episodes are fewer than {LEAST_EPISODES}"
-        return ""
+        return problem.cost.untraceable(problem.old_policy)
 
     def learn(
         self, key: PRNGKeyArray, problem: LearningProblem, report: Progress

@@ -90,7 +90,7 @@ class PolicyIteration:
             return "episodes of one step are learned from directly"
         if log.n_episodes < LEAST_EPISODES:
             return f"{log.n_episodes} episodes are fewer than {LEAST_EPISODES}"
-        return ""
+        return problem.cost.untraceable(problem.old_policy)
 
     def learn(
         self, key: PRNGKeyArray, problem: LearningProblem, report: Progress

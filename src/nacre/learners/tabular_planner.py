@@ -7,7 +7,7 @@ policy after what the change costs, the old policy keeps its actions.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,11 +15,13 @@ from gymnasium.spaces import Discrete
 from jaxtyping import PRNGKeyArray
 from scipy import sparse
 
+from nacre.costs.whole import WholePolicyCost
 from nacre.errors import InputError
 from nacre.estimators.tabular_world import Counts, Floats, ask_table
 from nacre.learners.base import Candidate, LearningProblem
 from nacre.learners.charging import charge_actions, charge_keeping
 from nacre.learners.net_planning import OLD, Charges, Choice, PlannedWorld, plan_switch
+from nacre.learners.whole_planning import plan_whole_switch
 from nacre.policies.tabular import TabularPolicy
 from nacre.training.progress import Progress
 from nacre.training.returns import bootstrapped_returns_to_go
@@ -59,7 +61,8 @@ class TabularPlanner:
         size = problem.old_policy.signature
         counts = Counts.of(problem.log, problem.start, size.action_size)
         every = ask_table(problem.old_policy, np.arange(size.observation_size, dtype=np.int64))
-        charges, found = _charge(counts, problem, key), []
+        found = []
+        plan = _choose_planner(counts, every, problem, key)
         keep = np.full(counts.n_states, OLD)
         plans: list[Choice] = [keep]
         origin = "planned on the counts of the learning part, net of the cost"
@@ -68,7 +71,7 @@ class TabularPlanner:
             (f"{self.name}-bold", 0.0, f"{origin}, what was hardly seen taken at its mean"),
         ):
             world = _count_world(counts, every[counts.states], problem, caution)
-            choice = plan_switch(world, charges)
+            choice = plan(world)
             if not any(np.array_equal(choice, plan) for plan in plans):
                 plans.append(choice)
                 found.append(Candidate(name, _write(every, counts, choice), told))
@@ -103,6 +106,22 @@ def _count_world(
         (mixing @ moves).tocsr(),
         counts.start,
     )
+
+
+def _choose_planner(
+    counts: Counts, every: Floats, problem: LearningProblem, key: PRNGKeyArray
+) -> Callable[[PlannedWorld], Choice]:
+    """How to plan net of the cost: by what single states cost, or by whole policies."""
+    cost = problem.cost
+    if not isinstance(cost, WholePolicyCost):
+        charges = _charge(counts, problem, key)
+        return lambda world: plan_switch(world, charges)
+    old_policy, whole = problem.old_policy, cost
+
+    def price(choice: Choice) -> float:
+        return whole.price(old_policy, _write(every, counts, choice))
+
+    return lambda world: plan_whole_switch(world, price)
 
 
 def _charge(counts: Counts, problem: LearningProblem, key: PRNGKeyArray) -> Charges:

@@ -105,7 +105,7 @@ def _compare_policies(
     key: PRNGKeyArray,
 ) -> tuple[Comparison, Array, Array]:
     old, new = old_policy(states), new_policy(states)
-    comparison = statewise.compare(old, new, key)
+    comparison = statewise.compare(old, new, key, states)
     if isinstance(old, DiscreteDistribution) and isinstance(new, DiscreteDistribution):
         return comparison, old.probabilities, new.probabilities
     return comparison, comparison.flows.sum(axis=-1), comparison.flows.sum(axis=-2)

@@ -28,15 +28,17 @@ class Ladder:
         confidences: Of a whole decision, rising; `asked` is one of them.
         stretches: What a bound allows for the cost's error, as a multiple of that at `asked`.
         lows: For each finalist the lower bound of its gain before the cost at each confidence.
+        caps: For each finalist the confidence up to which all its guardrails are proven.
     """
 
     asked: float
     confidences: tuple[float, ...]
     stretches: tuple[float, ...]
     lows: tuple[tuple[float, ...], ...]
+    caps: tuple[float, ...]
 
     def find_confidence(self, finalist: int, cost: float, error: float) -> float:
-        """Up to which confidence the net gain is above zero; the ends of the ladder beyond them.
+        """Up to which confidence a switch is proven; the ends of the ladder beyond them.
 
         Args:
             finalist: Its place.
@@ -53,8 +55,8 @@ class Ladder:
             if not nets[step] > 0:
                 share = nets[step - 1] / (nets[step - 1] - nets[step])
                 first, last = self.confidences[step - 1 : step + 1]
-                return first + share * (last - first)
-        return self.confidences[-1]
+                return min(first + share * (last - first), self.caps[finalist])
+        return self.caps[finalist]
 
 
 def build_ladder(record: DecisionRecord) -> Ladder:
@@ -65,12 +67,15 @@ def build_ladder(record: DecisionRecord) -> Ladder:
     confidences = tuple(sorted({*STEPS, asked}))
     levels = [1.0 - share * (1.0 - one) for one in confidences]
     own = find_quantile(record.interval_level)
+    evidence = [one.as_evidence() for one in record.candidates]
+    caps = [
+        min((one.find_probability(share) for one in some.guardrails), default=confidences[-1])
+        for some in evidence
+    ]
     return Ladder(
         asked,
         confidences,
         tuple(find_quantile(level) / own for level in levels),
-        tuple(
-            tuple(find_hull(one.as_evidence().estimates, level)[0] for level in levels)
-            for one in record.candidates
-        ),
+        tuple(tuple(find_hull(one.estimates, level)[0] for level in levels) for one in evidence),
+        tuple(min(max(cap, confidences[0]), confidences[-1]) for cap in caps),
     )

@@ -28,9 +28,10 @@ RULES = ("bounds", "paper")
 """Rules whose answer follows from these numbers."""
 LONGEST_NAME = 80
 
-Why = Literal["above", "below", "both", "other", "unknown", "forbidden"]
+Why = Literal["above", "below", "both", "other", "unknown", "forbidden", "guardrail", "ruled_out"]
 """Where the bounds lie: all above zero, all below it, on both sides; another finalist may gain; not
-known; or the log allows no switch, wherever they lie."""
+known; or the log allows no switch, wherever they lie. Or guardrails: a gain is proven but one of
+them is not; a finalist that may gain breaks one."""
 
 
 @dataclass(frozen=True)
@@ -106,31 +107,49 @@ class Prices:
         found = [line.bounds_at(cost) for line, cost in zip(self.lines, costs, strict=True)]
         means = [-math.inf if math.isnan(mean) else mean for mean, _, _ in found]
         lows = [low for _, low, _ in found]
-        proven = self.rule != "paper" and max(lows) > 0
-        scores = lows if proven else means
-        chosen = max(range(len(found)), key=lambda index: (scores[index], means[index]))
+        gains = means if self.rule == "paper" else lows
+        pool = self._find_pool(gains)
+        proven = max(gains[place] for place in pool) > 0
+        scores = gains if proven else means
+        chosen = max(pool, key=lambda place: (scores[place], means[place]))
+        ruled_out = not proven and (
+            self.rule == "paper" or all(found[place][2] < 0 for place in pool)
+        )
         verdict: Verdict = "undecided"
-        if self.rule == "paper":
-            verdict = "switch" if means[chosen] > 0 else "keep"
-        elif proven:
+        if proven and self.lines[chosen].held and not self.forbidden:
             verdict = "switch"
-        elif all(high < 0 for _, _, high in found):
+        elif ruled_out or self.lines[chosen].broken:
             verdict = "keep"
-        if verdict == "switch" and self.forbidden:
-            verdict = "undecided"
         return Tried(
             verdict,
             chosen,
             costs[chosen],
             *found[chosen],
-            self._explain(verdict, *found[chosen]),
+            self._explain(verdict, chosen, gains[chosen], *found[chosen]),
             self._find_confidence(chosen, costs[chosen]),
         )
 
-    def _explain(self, verdict: Verdict, mean: float, low: float, high: float) -> Why:
+    def _find_pool(self, gains: list[float]) -> list[int]:
+        """Those that the answer is about: whose guardrails hold, if one gains; else are not broken.
+
+        Where all finalists break one, it is about all of them.
+        """
+        every = range(len(self.lines))
+        held = [place for place in every if self.lines[place].held]
+        if any(gains[place] > 0 for place in held):
+            return held
+        return [place for place in every if not self.lines[place].broken] or list(every)
+
+    def _explain(
+        self, verdict: Verdict, chosen: int, gained: float, mean: float, low: float, high: float
+    ) -> Why:
         """Where the bounds lie; for the rule of the paper, where the net gain itself lies."""
         if self.forbidden and verdict == "undecided":
             return "forbidden"
+        if verdict == "undecided" and gained > 0 and not self.lines[chosen].held:
+            return "guardrail"
+        if verdict == "keep" and any(line.broken for line in self.lines):
+            return "ruled_out"
         if self.rule == "paper":
             return "unknown" if math.isnan(mean) else "above" if mean > 0 else "below"
         if verdict != "undecided":
@@ -175,10 +194,7 @@ class Prices:
     def as_json(self) -> dict[str, Any]:
         """For the script; null stands for what is not known."""
         lines = [
-            {
-                name: clean(value, LONGEST_NAME) if isinstance(value, str) else finite(value)
-                for name, value in asdict(line).items()
-            }
+            {name: _plain_value(value) for name, value in asdict(line).items()}
             for line in self.lines
         ]
         return {
@@ -215,6 +231,12 @@ def find_line(name: str, evidence: Evidence, level: float) -> Line:
         transaction_mass=price.transaction_mass,
         fixed=price.fixed,
     )
+
+
+def _plain_value(value: str | bool | float) -> str | bool | float | None:
+    if isinstance(value, str):
+        return clean(value, LONGEST_NAME)
+    return value if isinstance(value, bool) else finite(value)
 
 
 def _plain(part: Any) -> Any:

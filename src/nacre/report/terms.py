@@ -83,6 +83,8 @@ def state_highest_cost(line: NetGainLine, record: DecisionRecord) -> str | None:
     if not record.value:
         return None
     unit, limits = read_unit(record), line.limits
+    if line.broken:
+        return "Break-even: no cost is low enough, as a guardrail does not hold."
     if limits.expected <= 0 or not math.isfinite(limits.expected):
         return "Break-even: not even a free switch is expected to pay."
     expected = add_unit(format_number(limits.expected), unit)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from nacre.diagnostics.duplicates import count_earlier
 from nacre.errors import InputError
 from nacre.logs import Log
 from nacre.rollout.design import Design
@@ -68,7 +69,7 @@ class LiveUnits:
         """
         m, e = design.set_size, design.episodes_per_unit
         n_sets = self.n_units // m
-        place = _count_within(self.unit)
+        place = count_earlier(self.unit)
         counted = place >= design.gap
         size = max(n_sets * m, self.n_units)
         seen = np.bincount(self.unit, minlength=size)
@@ -215,13 +216,3 @@ def _read_arm(log: Log, source: str) -> NDArray[np.bool_] | None:
             f"{source}: column 'arm' has {arm.max()}; give 0 for the old policy and 1 for the new"
         )
     return arm.astype(bool)
-
-
-def _count_within(unit: Ints) -> Ints:
-    """(E,) the how-manieth episode of its unit each one is, from 0."""
-    order = np.argsort(unit, kind="stable")
-    ordered = unit[order]
-    first = np.searchsorted(ordered, ordered)
-    place = np.empty(len(unit), np.int64)
-    place[order] = np.arange(len(unit)) - first
-    return place

@@ -17,11 +17,15 @@ from typing import Any
 
 from nacre.advice import tasks
 from nacre.advice.charges import charge_finalists
+from nacre.advice.guardrails import open_outcome
 from nacre.advice.own_terms import scale_estimate
 from nacre.advice.record import Interval
 from nacre.advice.setting import Setting, Split
+from nacre.diagnostics.log_checks import LogChecks
+from nacre.diagnostics.overlap import Overlap
 from nacre.estimators.base import Estimate
 from nacre.inference.evidence import Evidence
+from nacre.inference.guardrails import GuardrailEvidence
 from nacre.inference.multiplicity import split_level
 from nacre.learners.base import Candidate
 from nacre.policies.mixture import mix_policies
@@ -96,7 +100,7 @@ def find_net_curve(
         Candidate(f"where {region.name}", switch_region(old, new_policy, region), "region")
         for region in regions
     ]
-    evidence = _gather(setting, split, tuple(candidates), report)
+    evidence = _gather(setting, split, checks, tuple(candidates), report)
     halves = 2 if regions else 1
     path_level, region_level = (
         split_level(setting.config.confidence, count, setting.config.look + 1, 2)
@@ -117,28 +121,62 @@ def find_net_curve(
 def _gather(
     setting: Setting,
     split: Split,
+    checks: LogChecks,
     candidates: tuple[Candidate, ...],
     report: Callable[[str], None],
 ) -> list[Evidence]:
     """What every estimator says of every candidate, with its price and its overlap."""
     places = range(len(candidates))
-    common: dict[str, Any] = {"split": split, "finalists": candidates}
     quiet: dict[str, Any] = {"report": lambda event: None}
-    charges = charge_finalists(setting, **common, **quiet)
+    charges = charge_finalists(setting, split=split, finalists=candidates, **quiet)
     meter = tasks.prepare_overlap(setting, split=split, **quiet)
     overlaps = [meter.measure(candidate.policy) for candidate in candidates]
-    estimates: list[list[Estimate]] = [[] for _ in places]
+    estimates = _estimate(setting, split, candidates, overlaps, report)
+    guardrails: list[list[GuardrailEvidence]] = [[] for _ in places]
+    for terms in setting.cost.terms.guardrails:
+        report(f"guardrail {terms.column}")
+        outcome = open_outcome(setting, terms, split=split, checks=checks, **quiet)
+        adapted = [outcome.adapt(overlap) for overlap in overlaps]
+        found = _estimate(setting, outcome, candidates, adapted, report)
+        for place in places:
+            guardrails[place].append(outcome.as_evidence(found[place]))
+    episodes = setting.cost.terms.episodes
+    return [
+        Evidence(
+            tuple(scale_estimate(one, episodes) for one in estimates[place]),
+            charges[place].price,
+            tuple(guardrails[place]),
+        )
+        for place in places
+    ]
+
+
+def _estimate(
+    setting: Setting,
+    split: Split,
+    candidates: tuple[Candidate, ...],
+    overlaps: Sequence[Overlap],
+    report: Callable[[str], None],
+) -> list[list[Estimate]]:
+    """Of every candidate, what every estimator says, less what lies outside of the log."""
+    quiet: dict[str, Any] = {"report": lambda event: None}
+    estimates: list[list[Estimate]] = [[] for _ in candidates]
     for estimator in setting.config.estimators:
         report(f"estimating by {estimator.name}")
         prepared = tasks.prepare_estimator(setting, estimator, split=split, **quiet)
-        for place in places:
+        for place, overlap in enumerate(overlaps):
             found = tasks.estimate_gain(
-                setting, estimator, place, **common, **quiet, prepared=prepared
+                setting,
+                estimator,
+                place,
+                split=split,
+                finalists=candidates,
+                prepared=prepared,
+                **quiet,
             )
             if found is not None:
-                charged = tasks.charge_overlap(found, estimator, overlaps[place])
-                estimates[place].append(scale_estimate(charged, setting.cost.terms.episodes))
-    return [Evidence(tuple(estimates[place]), charges[place].price) for place in places]
+                estimates[place].append(tasks.charge_overlap(found, estimator, overlap))
+    return estimates
 
 
 def _describe(
@@ -150,7 +188,7 @@ def _describe(
         share=share,
         cost=evidence.price.total,
         net_gain=Interval.of(evidence.net_gain, low, high),
-        proven=bool(allowed and low > 0),
+        proven=bool(allowed and low > 0 and not evidence.find_unproven(level)),
         informative=bool(evidence.basis),
     )
 

@@ -14,6 +14,7 @@ from nacre.training.backup import (
     CriticConfig,
     CriticInfo,
     CriticState,
+    Form,
     bootstrap_targets,
     next_state_values,
     step_critics,
@@ -34,6 +35,7 @@ class EvaluationEpoch(eqx.Module):
             leave them as they are.
         pessimistic: Whether targets are the minimum over members, instead of what `critics` says;
             None to leave it to `critics`.
+        switching_cost: C of the policy, for critics of the net form; None to keep Q and C apart.
     """
 
     critics: CriticConfig = eqx.field(static=True)
@@ -42,6 +44,7 @@ class EvaluationEpoch(eqx.Module):
     largest: Float[Array, ""]
     limits: Float[Array, "2"] | None = None
     pessimistic: Bool[Array, ""] | None = None
+    switching_cost: Float[Array, ""] | None = None
 
     @classmethod
     def of(
@@ -51,6 +54,7 @@ class EvaluationEpoch(eqx.Module):
         discount: float,
         largest: float,
         limits: tuple[float, float] | None = None,
+        switching_cost: float | None = None,
     ) -> EvaluationEpoch:
         """The program for this configuration.
 
@@ -59,11 +63,12 @@ class EvaluationEpoch(eqx.Module):
         """
         bound = jnp.asarray(largest, float)
         within = None if limits is None else jnp.asarray(limits, float)
+        cost = None if switching_cost is None else jnp.asarray(switching_cost, float)
         if critics.backup == "mean":
-            return cls(critics, policy, discount, bound, within)
+            return cls(critics, policy, discount, bound, within, switching_cost=cost)
         pessimistic = jnp.asarray(critics.backup == "min")
         held = dataclasses.replace(critics, backup="own")
-        return cls(held, policy, discount, bound, within, pessimistic)
+        return cls(held, policy, discount, bound, within, pessimistic, cost)
 
     def draw(self, rows: Drawable, key: PRNGKeyArray) -> Batch:
         """The rows of the step with this key."""
@@ -78,9 +83,13 @@ class EvaluationEpoch(eqx.Module):
         values = next_state_values(
             self.critics, state.target, self.policy, batch, noise_key, self.pessimistic
         )
-        targets = bootstrap_targets(batch.rewards, batch.terminated, values, self.discount)
+        cost = 0.0 if self.switching_cost is None else self.switching_cost
+        form: Form = "apart" if self.switching_cost is None else "net"
+        targets = bootstrap_targets(
+            batch.rewards, batch.terminated, values, self.discount, cost, form
+        )
         if self.limits is not None:
-            targets = jnp.clip(targets, self.limits[0], self.limits[1])
+            targets = jnp.clip(targets, self.limits[0] - cost, self.limits[1] - cost)
         return step_critics(self.critics, state, batch, targets)
 
     def empty_info(self) -> CriticInfo:

@@ -117,8 +117,12 @@ def evaluate_policy(
     seed: int = 0,
     prepared: Preparation | None = None,
     on_epoch: Callable[[EpochReport], None] | None = None,
+    switching_cost: float | None = None,
 ) -> Evaluation:
-    """Estimate V^π at the start from a log of any policy (Algorithm 2, without the cost).
+    """Estimate V^π at the start from a log of any policy (Algorithm 2).
+
+    With the `switching_cost` C of the policy in its targets, as printed, it is the net value
+    V_N^π = V^π - C that is fitted.
 
     The same seed gives the same initial networks, mini-batches and noise to every policy, so that
     differences between policies carry less noise than either value. `prepared` by the same log,
@@ -128,7 +132,8 @@ def evaluate_policy(
         prepared = prepare_evaluation(log, policy.signature, config, discount=discount, seed=seed)
     _, _, epoch_key, read_key = jax.random.split(jax.random.key(seed), 4)
     reader = _Reader(config, policy, as_rows(start, policy.signature), read_key)
-    source, largest, state = prepared.source, prepared.largest, prepared.fitted
+    source, state = prepared.source, prepared.fitted
+    largest = prepared.largest + abs(switching_cost or 0.0)
     asked: Policy | None = policy
     if config.asked_once:
         source, asked = source.ask_next(policy)
@@ -138,7 +143,7 @@ def evaluate_policy(
         broken = "diverged in the fit to the log's returns; kept fresh critics"
     course = _Course()
     limits = prepared.limits if config.clip_targets else None
-    program = EvaluationEpoch.of(config.critics, asked, discount, largest, limits)
+    program = EvaluationEpoch.of(config.critics, asked, discount, largest, limits, switching_cost)
     with source.open_stream(program.draw, config.steps_per_epoch) as stream:
         for epoch in range(0 if broken else config.epochs):
             keys = epoch_keys(epoch_key, epoch, config.epochs)

@@ -34,6 +34,8 @@ TRAIN_EXAMPLES = """\b
 Examples:
   nacre train-online traffic --out old.safetensors
   nacre train-online Hopper-v4 --out old.safetensors --stop-value 200
+  nacre train-online Hopper-v4 --out new.safetensors --method net \\
+      --policy old.safetensors --cost cost.toml
 """
 SIMULATE_EXAMPLES = """\b
 Examples:
@@ -146,6 +148,15 @@ def train_online(
     stop_value: Annotated[
         float | None, typer.Option("--stop-value", help="Stop at this mean discounted return.")
     ] = None,
+    method: Annotated[
+        str, typer.Option("--method", help="soft (actor-critic), or net (Net Actor-Critic).")
+    ] = "soft",
+    policy: Annotated[
+        Path | None, typer.Option("--policy", help="With net: the policy that would be left.")
+    ] = None,
+    cost: Annotated[
+        Path | None, typer.Option("--cost", help="With net: the cost of leaving it, a cost.toml.")
+    ] = None,
     engine: EngineName = None,
     address: Address = None,
     workers: Workers = None,
@@ -154,12 +165,15 @@ def train_online(
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
-    """Train a policy by soft actor-critic in a simulated world, to have an old policy to try with.
+    """Train a policy in a simulated world, to have an old policy to try with.
 
-    The policy's true value is simulated at the end and written beside it as JSON. Interrupted, it
-    goes on from its last epoch when called again in the same way.
+    By soft actor-critic, or by Net Actor-Critic as the paper's old policies were, against the cost
+    of leaving another policy if one is given. The policy's true value is simulated at the end and
+    written beside it as JSON. Interrupted, it goes on from its last epoch when called again in the
+    same way.
     """
     from nacre.cli import console
+    from nacre.learners.online.net_actor_critic import NetOnlineConfig
     from nacre.learners.online.soft_actor_critic import OnlineConfig
     from nacre.learners.online.training import train_online, write_trained
     from nacre.simulators.registry import find_world
@@ -168,9 +182,15 @@ def train_online(
     chosen = choose_engine(engine, address, workers)
     found = find_world(world)
     checkpoint = out.with_name(f".{out.name}.checkpoint.safetensors")
-    config = OnlineConfig(epochs=epochs, stop_value=stop_value)
+    if method not in ("soft", "net"):
+        raise InputError(f"--method {method}: is unknown; give soft or net")
+    kind = NetOnlineConfig if method == "net" else OnlineConfig
+    config = kind(epochs=epochs, stop_value=stop_value)
+    leaving = _read_leaving(policy, cost)
     with open_reporter(quiet=quiet) as reporter:
-        result = train_online(found, config, seed=seed, checkpoint=checkpoint, progress=reporter)
+        result = train_online(
+            found, config, seed=seed, checkpoint=checkpoint, progress=reporter, leaving=leaving
+        )
     if not result.complete:
         raise KeyboardInterrupt
     with console.open_counter("simulating", 200, quiet=quiet) as count:
@@ -185,6 +205,20 @@ def train_online(
                 f"  value over {value['steps']} steps {value['mean']:.4g} "
                 f"± {value['standard_error']:.2g}"
             )
+
+
+def _read_leaving(policy: Path | None, cost: Path | None) -> Any:
+    """The policy that would be left and what that costs, or nothing."""
+    from nacre.costs import read_cost
+    from nacre.learners.online.net_actor_critic import Leaving
+    from nacre.policies import read_policy
+
+    if policy is None and cost is None:
+        return None
+    if policy is None or cost is None:
+        missing = "--policy" if policy is None else "--cost"
+        raise InputError(f"{missing} is missing: the policy that is left and its cost go together")
+    return Leaving(read_policy(policy), read_cost(cost))
 
 
 @app.command(short_help="Simulate what a policy is worth.", epilog=SIMULATE_EXAMPLES)

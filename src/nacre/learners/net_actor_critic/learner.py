@@ -101,7 +101,7 @@ class NetActorCritic:
         discrete = isinstance(problem.log.action_space, gymnasium.spaces.Discrete)
         if discrete and problem.log.episode_lengths.max() == 1:
             return "episodes of one step are learned from directly"
-        return ""
+        return problem.cost.untraceable(problem.old_policy)
 
     def learn(
         self, key: PRNGKeyArray, problem: LearningProblem, report: Progress

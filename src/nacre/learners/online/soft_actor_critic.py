@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import equinox as eqx
 import jax
@@ -213,9 +213,30 @@ def step_soft(
     return state, SoftInfo(critic_info.loss, critic_info.q, entropy, temperature)
 
 
+class Step(Protocol):
+    """One update: a pytree, so that a loop over it is compiled once."""
+
+    def __call__(
+        self, batch: Batch, key: PRNGKeyArray, state: SoftState
+    ) -> tuple[SoftState, SoftInfo]:
+        """The state after it, and what it saw."""
+
+
+class SoftStep(eqx.Module):
+    """One update of soft actor-critic."""
+
+    config: OnlineConfig = eqx.field(static=True)
+
+    def __call__(
+        self, batch: Batch, key: PRNGKeyArray, state: SoftState
+    ) -> tuple[SoftState, SoftInfo]:
+        """`step_soft` with this configuration."""
+        return step_soft(self.config, batch, key, state)
+
+
 @eqx.filter_jit
 def run_round(
-    config: OnlineConfig, state: SoftState, batches: Batch, key: PRNGKeyArray
+    step: Step, state: SoftState, batches: Batch, key: PRNGKeyArray
 ) -> tuple[SoftState, SoftInfo, Bool[Array, ""]]:
     """An update for each of several mini-batches, in one compiled loop.
 
@@ -226,7 +247,7 @@ def run_round(
 
     def advance(dynamic: Any, inputs: tuple[Batch, PRNGKeyArray]) -> tuple[Any, SoftInfo]:
         batch, step_key = inputs
-        after, info = step_soft(config, batch, step_key, eqx.combine(dynamic, static))
+        after, info = step(batch, step_key, eqx.combine(dynamic, static))
         return eqx.filter(after, eqx.is_array), info
 
     keys = jax.random.split(key, batches.rewards.shape[0])

@@ -17,18 +17,24 @@ from pathlib import Path
 from typing import Any, cast
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
+from nacre.costs.description import describe_cost
+from nacre.costs.family import check_same_spaces
 from nacre.errors import InputError
 from nacre.estimators.simulation import N_EPISODES, N_STEPS, simulate_value
 from nacre.files.commit import commit_files
 from nacre.learners.net_actor_critic.checkpoint import read_checkpoint, write_checkpoint
 from nacre.learners.online.episodes import Episodes
+from nacre.learners.online.net_actor_critic import Leaving, NetOnlineConfig, NetStep
 from nacre.learners.online.replay import Replay
 from nacre.learners.online.soft_actor_critic import (
     OnlineConfig,
     SoftInfo,
     SoftState,
+    SoftStep,
+    Step,
     init_soft,
     run_round,
     scale_critics,
@@ -82,7 +88,7 @@ class OnlineResult:
     def as_json(self) -> dict[str, Any]:
         """How the policy was made, without anything that depends on the machine."""
         return {
-            "method": "soft actor-critic",
+            "method": name_method(self.config),
             "world": self.world,
             "seed": self.seed,
             "steps": sum(record.steps for record in self.history),
@@ -100,27 +106,31 @@ def train_online(
     seed: int = 0,
     checkpoint: str | Path | None = None,
     progress: Progress | None = None,
+    leaving: Leaving | None = None,
 ) -> OnlineResult:
     """Train a policy by letting it act.
 
     Args:
         world: Where it acts.
-        config: The training; `OnlineConfig()` if not given.
+        config: The training; `OnlineConfig()`, soft actor-critic, if not given. `NetOnlineConfig`
+            is Net Actor-Critic.
         seed: Everything random follows from it.
         checkpoint: A `.safetensors` file, written after every epoch; if it holds a training of the
             same world, configuration and seed, that goes on from there and ends with the same bits.
             `stop_value` may differ: raise it to train on.
         progress: Hears of every epoch.
+        leaving: The policy that would be left and the cost of that, for Net Actor-Critic; without
+            it nothing is left and nothing is due.
     """
     config = config or OnlineConfig()
-    _check(world, config)
+    _check(world, config, leaving)
     report = progress or NoProgress()
     first, later = (_count_steps(world, config, index) for index in (0, 1))
     n_rows = (first + config.epochs * later) * world.side_by_side
     replay = Replay(world.signature, n_rows)
     state = init_soft(config, jax.random.key(seed), world.signature)
     path = None if checkpoint is None else Path(checkpoint)
-    journal = _Journal(path, _identify(world, config, seed), replay)
+    journal = _Journal(path, _identify(world, config, seed, leaving), replay)
     state = journal.resume(state)
     history = journal.history
     healthy = complete = True
@@ -129,7 +139,7 @@ def train_online(
     try:
         while reason is None:
             began = time.perf_counter()
-            epoch = _Epoch(world, config, simulators, replay, seed, len(history))
+            epoch = _Epoch(world, config, simulators, replay, seed, len(history), leaving)
             after, healthy = epoch.run(state)
             if not healthy:
                 reason = (
@@ -217,6 +227,7 @@ class _Epoch:
         replay: Replay,
         seed: int,
         index: int,
+        leaving: Leaving | None = None,
     ) -> None:
         draw, resets, batches, updates = np.random.SeedSequence([seed, index]).spawn(4)
         self._world, self._config = world, config
@@ -227,6 +238,9 @@ class _Epoch:
         self._n_steps = _count_steps(world, config, index)
         self._round = max(1, config.round_steps // len(simulators))
         self._episodes = Episodes(world, simulators, self._n_steps, resets, config.discount)
+        self._step: Step = SoftStep(config)
+        if isinstance(config, NetOnlineConfig):
+            self._step = NetStep(config, jnp.asarray(self._episodes.observations), leaving)
         self._infos: list[SoftInfo] = []
         self._updates = 0
 
@@ -273,14 +287,27 @@ class _Epoch:
         if n_updates == 0:
             return state, True
         batches = self._replay.sample(self._rng, n_updates, config.critics.batch_size)
-        state, info, ok = run_round(config, state, batches, jax.random.fold_in(self._key, first))
+        key = jax.random.fold_in(self._key, first)
+        state, info, ok = run_round(self._step, state, batches, key)
         self._infos.append(info)
         self._updates += n_updates
         return state, bool(ok)
 
 
-def _check(world: World, config: OnlineConfig) -> None:
+def name_method(config: OnlineConfig) -> str:
+    """What the training is called."""
+    return "net actor-critic" if isinstance(config, NetOnlineConfig) else "soft actor-critic"
+
+
+def _check(world: World, config: OnlineConfig, leaving: Leaving | None) -> None:
     problems = []
+    if leaving is not None:
+        if not isinstance(config, NetOnlineConfig):
+            problems.append(
+                "soft actor-critic knows no cost of leaving a policy; train by Net Actor-Critic"
+            )
+        check_same_spaces(leaving.old_policy, MLPPolicy.init(jax.random.key(0), world.signature))
+        leaving.cost.check(world.signature.observation_space, world.signature.action_space)
     least = world.side_by_side * world.episode_length
     if config.epoch_steps is not None and config.epoch_steps < least:
         problems.append(
@@ -316,9 +343,14 @@ def _reason(history: Sequence[OnlineEpoch], config: OnlineConfig) -> str | None:
     return "all epochs done" if len(history) > config.epochs else None
 
 
-def _identify(world: World, config: OnlineConfig, seed: int) -> str:
+def _identify(world: World, config: OnlineConfig, seed: int, leaving: Leaving | None) -> str:
     settings = config.as_json() | {"stop_value": None}
-    described = json.dumps([world.name, world.side_by_side, settings, seed], sort_keys=True)
+    parts: list[Any] = [world.name, world.side_by_side, settings, seed]
+    if isinstance(config, NetOnlineConfig):
+        parts.append(name_method(config))
+    if leaving is not None:
+        parts += [fingerprint(leaving.old_policy), describe_cost(leaving.cost)]
+    described = json.dumps(parts, sort_keys=True)
     return hashlib.sha256(described.encode()).hexdigest()
 
 

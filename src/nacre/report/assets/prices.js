@@ -13,8 +13,10 @@ function evaluateLine(line, learning, transaction) {
   };
 }
 
-function explain(record, verdict, { mean, low, high }) {
+function explain(record, verdict, held, gained, { mean, low, high }) {
   if (record.forbidden && verdict === "undecided") return "forbidden";
+  if (verdict === "undecided" && gained > 0 && !held) return "guardrail";
+  if (verdict === "keep" && record.lines.some((line) => line.broken)) return "ruled_out";
   if (record.rule === "paper") {
     if (Number.isNaN(mean)) return "unknown";
     return mean > 0 ? "above" : "below";
@@ -36,29 +38,41 @@ function findConfidence(record, chosen, cost, error) {
   for (let step = 1; step < nets.length; step += 1) {
     if (!(nets[step] > 0)) {
       const share = nets[step - 1] / (nets[step - 1] - nets[step]);
-      return confidences[step - 1] + share * (confidences[step] - confidences[step - 1]);
+      const found = confidences[step - 1] + share * (confidences[step] - confidences[step - 1]);
+      return Math.min(found, ladder.caps[chosen]);
     }
   }
-  return confidences[confidences.length - 1];
+  return ladder.caps[chosen];
+}
+
+// Those that the answer is about: whose guardrails hold, if one gains; else are not broken.
+function findPool(record, gains) {
+  const places = [...record.lines.keys()];
+  const held = places.filter((place) => record.lines[place].held);
+  if (held.some((place) => gains[place] > 0)) return held;
+  const left = places.filter((place) => !record.lines[place].broken);
+  return left.length ? left : places;
 }
 
 function decideAt(record, learning, transaction) {
   const found = record.lines.map((line) => evaluateLine(line, learning, transaction));
   const means = found.map((one) => (Number.isNaN(one.mean) ? -Infinity : one.mean));
-  const proven = record.rule !== "paper" && found.some((one) => one.low > 0);
-  const scores = proven ? found.map((one) => one.low) : means;
-  let chosen = 0;
-  for (let index = 1; index < found.length; index += 1) {
-    const tie = scores[index] === scores[chosen] && means[index] > means[chosen];
-    if (scores[index] > scores[chosen] || tie) chosen = index;
-  }
+  const points = record.rule === "paper";
+  const gains = points ? means : found.map((one) => one.low);
+  const pool = findPool(record, gains);
+  const proven = pool.some((place) => gains[place] > 0);
+  const scores = proven ? gains : means;
+  const chosen = pool.reduce((best, place) => {
+    const tie = scores[place] === scores[best] && means[place] > means[best];
+    return scores[place] > scores[best] || tie ? place : best;
+  });
+  const { held, broken } = record.lines[chosen];
   let verdict = "undecided";
-  if (record.rule === "paper") verdict = means[chosen] > 0 ? "switch" : "keep";
-  else if (proven) verdict = "switch";
-  else if (found.every((one) => one.high < 0)) verdict = "keep";
-  if (verdict === "switch" && record.forbidden) verdict = "undecided";
+  if (proven && held && !record.forbidden) verdict = "switch";
+  else if (broken) verdict = "keep";
+  else if (!proven && (points || pool.every((place) => found[place].high < 0))) verdict = "keep";
   const { cost, error, mean, low, high } = found[chosen];
-  const why = explain(record, verdict, found[chosen]);
+  const why = explain(record, verdict, held, gains[chosen], found[chosen]);
   const confidence = findConfidence(record, chosen, cost, error);
   return { verdict, chosen, cost, mean, low, high, why, confidence };
 }

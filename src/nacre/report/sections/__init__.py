@@ -9,6 +9,7 @@ SECTIONS: Registry[type[Section]] = Registry(
     {
         "verdict": "nacre.report.sections.verdict:Verdict",
         "next_steps": "nacre.report.sections.next_steps:NextSteps",
+        "guardrails": "nacre.report.sections.guardrails:Guardrails",
         "gain": "nacre.report.sections.gain:Gain",
         "risk": "nacre.report.sections.risk:Risk",
         "estimators": "nacre.report.sections.estimators:Estimators",

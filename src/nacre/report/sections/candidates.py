@@ -51,4 +51,9 @@ def _list_remarks(entry: CandidateEntry) -> list[str]:
         notes.append(entry.overlap["note"])
     if not any(one.informative for one in entry.estimates):
         notes.insert(0, "no estimator counts; cannot be chosen for a switch")
+    if entry.broken:
+        notes.insert(0, f"breaks a guardrail: {', '.join(entry.broken)}")
+    elif not entry.held:
+        open_ones = ", ".join(one.column for one in entry.guardrails if not one.held)
+        notes.insert(0, f"a guardrail is not proven: {open_ones}")
     return [clean(note) for note in notes]

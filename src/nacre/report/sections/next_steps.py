@@ -32,7 +32,10 @@ def list_steps(record: DecisionRecord) -> list[str]:
     steps = ["Leave the old policy in force."]
     if remedy:
         steps.append(remedy)
-    if record.verdict == "keep":
+    if record.verdict == "keep" and record.chosen_entry.broken:
+        names = ", ".join(clean(one) for one in record.chosen_entry.broken)
+        steps.append(f"Ask again with a candidate that does not make this worse: {names}.")
+    elif record.verdict == "keep":
         steps.append("Ask again if the switch becomes cheaper; the map below says from where on.")
     else:
         steps.append("Then ask again with the longer log, with --look 2 and --looks 2.")
@@ -59,6 +62,9 @@ def _list_for_switch(record: DecisionRecord) -> list[str]:
         floor = "" if low is None else format_number(low / episodes, spread and spread / episodes)
         more = f"; stop if it stays below {floor}" if floor else ""
         steps.append(f"Watch the mean discounted return of its episodes: about {shown}{more}.")
+    if record.chosen_entry.guardrails:
+        names = ", ".join(clean(one.column) for one in record.chosen_entry.guardrails)
+        steps.append(f"Watch what the guardrails are about, too: {names}.")
     if clean(record.confounding.get("text", "")):
         steps.append(
             "If you can, let chance decide which episodes it gets: that rules out hidden causes."

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from nacre.advice.record import CandidateEntry, DecisionRecord
+from nacre.advice.record import CandidateEntry, DecisionRecord, Interval
 from nacre.report.sections.base import Context
 from nacre.report.sentences import HEADLINES, capitalise, state_interval, state_level
 from nacre.report.templates import render
@@ -79,7 +79,7 @@ def state_verdict(record: DecisionRecord) -> str:
         if mean is None:
             return "Keep the old policy: no candidate could be evaluated."
         return (
-            "Keep the old policy: no candidate gains more than the switch costs. The best of them, "
+            f"Keep the old policy: {_rule_out(record)}. The best of them, "
             f"{name}, has a net gain of {gain}."
         )
     start = "Keep the old policy for now"
@@ -87,6 +87,8 @@ def state_verdict(record: DecisionRecord) -> str:
         return f"{start}: this log allows no switch."
     if mean is None:
         return f"{start}: this log cannot tell what {name} gains."
+    if is_proven(record.net_gain) and not record.chosen_entry.held:
+        return f"{start}: {name} is proven to gain, but not to keep to all guardrails."
     if mean > 0:
         expected = f"{name} is expected to gain {gain} after the switching cost"
         return f"{start}: {expected}, but this is not proven."
@@ -99,12 +101,26 @@ def state_verdict(record: DecisionRecord) -> str:
     return f"{start}: no gain is expected of any candidate, but a gain is not ruled out."
 
 
+def _rule_out(record: DecisionRecord) -> str:
+    """Why no candidate is left."""
+    broken = [bool(one.broken) for one in record.candidates]
+    if all(broken):
+        return "every candidate breaks a guardrail"
+    which = "no candidate that keeps to the guardrails" if any(broken) else "no candidate"
+    return f"{which} gains more than the switch costs"
+
+
+def is_proven(net_gain: Interval) -> bool:
+    """Whether its lower bound is above zero."""
+    return net_gain.low is not None and net_gain.low > 0
+
+
 def find_possible(record: DecisionRecord) -> CandidateEntry | None:
     """Where the chosen finalist cannot gain: another one that may, and leaves the answer open."""
     high = record.net_gain.high
     if high is None or high >= 0:
         return None
-    others = (one for one in record.candidates if one is not record.chosen_entry)
+    others = (one for one in record.candidates if one is not record.chosen_entry and not one.broken)
     return next(
         (one for one in others if one.net_gain.high is None or one.net_gain.high >= 0), None
     )
@@ -135,7 +151,7 @@ def state_bounds(record: DecisionRecord) -> str:
 
 def state_confidence(record: DecisionRecord) -> str | None:
     """The confidence at which this would just be a switch, where it agrees with the interval."""
-    proven = record.net_gain.low is not None and record.net_gain.low > 0
+    proven = is_proven(record.net_gain) and record.chosen_entry.held
     agrees = (record.probability > record.confidence_level) == proven
     if record.rule != "bounds" or record.forbidden or record.probability <= 0.5 or not agrees:
         return None

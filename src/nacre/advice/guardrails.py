@@ -1,0 +1,109 @@
+"""Guardrails of one advice: a further outcome in the reward's place, for the same estimators."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from nacre.advice.old_value import value_own_episodes
+from nacre.advice.setting import Setting, Split
+from nacre.costs.guardrail_terms import GuardrailTerms
+from nacre.diagnostics.log_checks import LogChecks
+from nacre.diagnostics.overlap import Overlap, continue_returns
+from nacre.estimators.base import Estimate
+from nacre.inference.guardrails import GuardrailEvidence
+from nacre.logs import Log
+from nacre.logs.checks.problems import show, show_names
+
+
+@dataclass(frozen=True)
+class Outcome(Split):
+    """The split with a guardrail's outcome in place of the test part's reward, more is better.
+
+    Args:
+        terms: The guardrail.
+        least: Least of the discounted sums to go, or 0, and
+        most: the largest of them, or 0.
+        value: Their mean at the starts of episodes.
+        old_mean: The outcome under the old policy, in its own sign; NaN where it is not known.
+        old_error: Its standard error; infinite where it is not known.
+    """
+
+    terms: GuardrailTerms
+    least: float
+    most: float
+    value: float
+    old_mean: float
+    old_error: float
+
+    def adapt(self, overlap: Overlap) -> Overlap:
+        """The same excess, with what leaving the log may be worth in this outcome.
+
+        By all that the log has seen, without its quantiles: a guardrail is about rare outcomes.
+        """
+        return dataclasses.replace(overlap, least=self.least, most=self.most, old_value=self.value)
+
+    def as_evidence(self, estimates: Iterable[Estimate]) -> GuardrailEvidence:
+        """What the rule sees of one finalist."""
+        return GuardrailEvidence(self.terms, tuple(estimates), self.old_mean, self.old_error)
+
+
+def open_outcome(
+    setting: Setting, terms: GuardrailTerms, *, split: Split, checks: LogChecks, report: Any
+) -> Outcome:
+    """One guardrail's outcome: what estimators are given, and what it is under the old policy.
+
+    That is known from the old policy's own episodes, where the next one starts like them.
+    """
+    own = value_own_episodes(setting, checks, take_outcome(setting.log, terms.column))
+    test = take_outcome(split.test, terms.column, terms.sign)
+    to_go = continue_returns(test, setting.config.discount)
+    return Outcome(
+        split.learning,
+        test,
+        split.old_policy,
+        terms,
+        min(0.0, float(to_go.min())),
+        max(0.0, float(to_go.max())),
+        float(to_go[test.offsets[:-1]].mean()),
+        math.nan if own is None else own.mean,
+        math.inf if own is None else own.standard_error,
+    )
+
+
+def take_outcome(log: Log, column: str, sign: float = 1.0) -> Log:
+    """The log with a further column in the reward's place."""
+    values = sign * np.asarray(log.columns[column], np.float64)
+    return dataclasses.replace(log, rewards=values.astype(np.float32))
+
+
+def check_guardrails(log: Log, guardrails: Iterable[GuardrailTerms]) -> list[str]:
+    """Problems of guardrails with a log: a line each."""
+    problems = []
+    left_out = log.provenance.get("left_out")
+    for terms in guardrails:
+        place = f"guardrail: the column {show(terms.column)}"
+        if terms.column not in log.columns:
+            known = f"there are {show_names(log.columns)}" if log.columns else "it has none"
+            if isinstance(left_out, dict) and terms.column in left_out:
+                why = f"was left out of the log ({left_out[terms.column]}); write numbers there"
+            else:
+                why = f"is not a further column of the log: {known}; name one of the log's own"
+            problems.append(f"{place} {why}")
+            continue
+        values = np.asarray(log.columns[terms.column])
+        if values.ndim != 1:
+            problems.append(
+                f"{place} has {values.shape[1]} numbers a row; keep the one that is meant"
+            )
+        elif not np.isfinite(values).all():
+            row = int(np.flatnonzero(~np.isfinite(values))[0])
+            problems.append(
+                f"{place} is {values[row]} in row {row}; fill it in, or drop its episode"
+            )
+    return problems

@@ -1,0 +1,42 @@
+"""Further outcomes that the switch must not make worse by much: a row each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from nacre.report.guardrails import name_outcome, state_allowed, state_answer, state_change
+from nacre.report.sections.base import Context
+from nacre.report.sentences import state_level
+from nacre.report.templates import render
+from nacre.report.terms import add_unit
+from nacre.report.text import clean, format_number
+
+
+@dataclass(frozen=True)
+class Guardrails:
+    """A row for each guardrail of the chosen finalist."""
+
+    name: str = "guardrails"
+
+    def render(self, context: Context) -> Markup | None:
+        """Nothing where there are none."""
+        entries = context.chosen.guardrails[: context.drawing.most_listed]
+        if not entries:
+            return None
+        return render(
+            "sections/guardrails.html",
+            candidate=context.chosen.name,
+            rows=[
+                (
+                    name_outcome(one),
+                    add_unit(format_number(one.old_value, one.old_error), clean(one.unit, 24)),
+                    state_change(one),
+                    state_allowed(one),
+                    state_answer(one),
+                )
+                for one in entries
+            ],
+            level=state_level(context.record),
+        )
