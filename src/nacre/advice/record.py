@@ -150,7 +150,7 @@ class DecisionRecord(Part):
     seed: int | None = None
     versions: dict[str, Any] = Field(default_factory=dict)
     wall_seconds: Number = None
-    execution: dict[str, Any] = {}
+    execution: dict[str, Any] = Field(default_factory=dict)
 
     @property
     def chosen_entry(self) -> CandidateEntry:
