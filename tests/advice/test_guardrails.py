@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -199,6 +200,10 @@ def test_what_lies_outside_is_charged_by_all_that_was_seen() -> None:
     assert adapted.excess == overlap.excess
     assert outcome.old_mean > 0
     assert math.isfinite(outcome.old_error)
+    # Engines send it to other processes.
+    sent = pickle.loads(pickle.dumps(outcome))  # noqa: S301 - our own
+    assert (sent.terms, sent.least, sent.old_mean) == (terms, outcome.least, outcome.old_mean)
+    np.testing.assert_array_equal(sent.test.rewards, outcome.test.rewards)
 
 
 def test_every_guardrail_has_the_same_tasks() -> None:

@@ -6,6 +6,7 @@ import dataclasses
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from nacre.logs import Log
 from nacre.logs.checks.problems import show, show_names
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Outcome(Split):
     """The split with a guardrail's outcome in place of the test part's reward, more is better.
 
@@ -40,6 +41,11 @@ class Outcome(Split):
     value: float
     old_mean: float
     old_error: float
+
+    def __reduce__(self) -> Any:
+        # Its test part is not a part of the log: it has another reward.
+        fields = {one.name: getattr(self, one.name) for one in dataclasses.fields(self)}
+        return partial(Outcome, **fields), ()
 
     def adapt(self, overlap: Overlap) -> Overlap:
         """The same excess, with what leaving the log may be worth in this outcome.
@@ -67,12 +73,12 @@ def open_outcome(
         split.learning,
         test,
         split.old_policy,
-        terms,
-        min(0.0, float(to_go.min())),
-        max(0.0, float(to_go.max())),
-        float(to_go[test.offsets[:-1]].mean()),
-        math.nan if own is None else own.mean,
-        math.inf if own is None else own.standard_error,
+        terms=terms,
+        least=min(0.0, float(to_go.min())),
+        most=max(0.0, float(to_go.max())),
+        value=float(to_go[test.offsets[:-1]].mean()),
+        old_mean=math.nan if own is None else own.mean,
+        old_error=math.inf if own is None else own.standard_error,
     )
 
 
