@@ -1,6 +1,6 @@
 """What an engine costs: many tasks that sleep, on few workers, and how that grows with workers.
 
-    python scripts/bench_engines.py --tasks 200 --seconds 1 --workers 2 --out results/engines.jsonl
+    python scripts/bench_engines.py --tasks 200 --seconds 1 --workers 2 --out results/bench/engines.jsonl
 
 Tasks that sleep need no processor: what is missing to an efficiency of one is the engine's own
 time. The efficiency is tasks × seconds / (workers × time), once all workers have answered. An
@@ -61,7 +61,7 @@ def main() -> None:
     parser.add_argument("--tasks", type=int, default=200)
     parser.add_argument("--seconds", type=float, default=1.0)
     parser.add_argument("--workers", type=int, nargs="*", default=[2])
-    parser.add_argument("--out", type=Path, default=Path("results/engines.jsonl"))
+    parser.add_argument("--out", type=Path, default=Path("results/bench/engines.jsonl"))
     options = parser.parse_args()
     options.out.parent.mkdir(parents=True, exist_ok=True)
     for name in options.engines:
