@@ -80,7 +80,10 @@ def make_plan(out: Path, *rows: Row, **options: Any) -> Plan:
 
 
 def make_record(seed: int, true: float, **changed: Any) -> dict[str, Any]:
-    """What a summary reads of a record: by default a right switch."""
+    """What a summary reads of a record: by default a right switch.
+
+    The old policy is worth 21, the cost is 2, and the fitted old value is the seed.
+    """
     return {
         "seed": seed,
         "improvement": {"true": true, "estimated": changed.pop("estimated", true + 1.0)},
@@ -88,6 +91,8 @@ def make_record(seed: int, true: float, **changed: Any) -> dict[str, Any]:
         "truth_decision": "switch" if true > 0 else "keep",
         "tie": False,
         "old_value": {"returns": {"mean": 20.0}, "fitted": {"value": seed}, "true": {"mean": 21.0}},
+        "new_value": {"true": {"mean": true + 23.0}},
+        "switching_cost": {"evaluation": {"total": 2.0}},
     } | changed
 
 
