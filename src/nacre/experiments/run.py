@@ -15,12 +15,15 @@ from nacre.advice.paper_algorithm import Outcome, net_actor_critic
 from nacre.costs import TransportCost, groups
 from nacre.costs.description import describe_cost
 from nacre.costs.family import SwitchingCost
+from nacre.costs.groups import ActionGroups
 from nacre.costs.measures import LogStates, UniformBox
 from nacre.errors import InputError
 from nacre.experiments.advised import compare, run_advice
+from nacre.experiments.authors import AuthorsConfig, Orthant, refit_online
+from nacre.experiments.old_policies import Source, digest
 from nacre.experiments.records import CACHE, Place, add_record, is_done
-from nacre.experiments.shared import Shared, Truth, make_old_policy
-from nacre.experiments.tables import Row
+from nacre.experiments.shared import Shared, Truth
+from nacre.experiments.tables import RANDOM, Row
 from nacre.learners.net_actor_critic.config import LearnerConfig
 from nacre.logs import Log
 from nacre.parallel.engine import EngineSource, map_tasks
@@ -31,8 +34,10 @@ from nacre.training.fitted_evaluation import Evaluation
 from nacre.training.progress import NoProgress, Progress, ProgressEvent
 from nacre.versions import find_commit, find_versions
 
-CONFIGS: dict[str, Callable[[Row], LearnerConfig | AdviceConfig]] = {
+Config = LearnerConfig | AuthorsConfig | AdviceConfig
+CONFIGS: dict[str, Callable[[Row], Config]] = {
     "paper": lambda row: row.paper.learner,
+    "authors": AuthorsConfig.of,
     "default": lambda row: AdviceConfig(),
 }
 """A learner decides by the paper's rule, a configuration of advice by its bounds."""
@@ -49,7 +54,7 @@ class Plan:
         configs: Names of configurations.
         seeds: Seeds.
         out: Folder of the records.
-        old_policies: Folder of the old policies that are files.
+        old_policies: Folder of the published old policies; None for those of the package.
         steps: Transitions of each log; the paper's number if not given.
         truth: How true values are simulated.
         open_reporter: Makes what hears of epochs, in the process that runs them.
@@ -59,7 +64,7 @@ class Plan:
     configs: tuple[str, ...]
     seeds: tuple[int, ...]
     out: Path
-    old_policies: Path
+    old_policies: Path | None
     steps: int | None = None
     truth: Truth = dataclasses.field(default_factory=Truth)
     open_reporter: Callable[[], Progress] = NoProgress
@@ -67,9 +72,21 @@ class Plan:
     def __post_init__(self) -> None:
         unknown = [config for config in self.configs if config not in CONFIGS]
         if unknown:
-            raise InputError(f"no configuration is called {unknown[0]!r}: give paper or default")
+            known = ", ".join(CONFIGS)
+            raise InputError(f"no configuration is called {unknown[0]!r}: known are {known}")
         if self.steps is not None and self.steps < 1000:
             raise InputError(f"--steps {self.steps}: a log has at least 1000")
+
+    @property
+    def source(self) -> Source:
+        """Where old policies come from."""
+        return Source(self.old_policies)
+
+    def check_files(self) -> None:
+        """Raise `InputError` that names every file the plan needs and does not find."""
+        for config in self.configs:
+            stored = any(isinstance(CONFIGS[config](row), AuthorsConfig) for row in self.rows)
+            self.source.check(self.rows, with_critics=stored)
 
 
 @dataclass(frozen=True)
@@ -93,7 +110,11 @@ def plan_groups(plan: Plan) -> list[Group]:
 
 
 def run_plan(plan: Plan, *, engine: EngineSource | None = None) -> Iterator[list[Place]]:
-    """Run everything that is not there yet; yields the records of each group as it is done."""
+    """Run everything that is not there yet; yields the records of each group as it is done.
+
+    Files that are missing are named before anything runs.
+    """
+    plan.check_files()
     for _, places in map_tasks(run_group, plan_groups(plan), engine=engine):
         yield places
 
@@ -106,7 +127,7 @@ def run_group(group: Group) -> list[Place]:
     """
     plan = group.plan
     world = find_world(group.rows[0].world)
-    old_policy = make_old_policy(group.rows[0], world, plan.old_policies, group.seed)
+    old_policy = plan.source.make_policy(group.rows[0], world, group.seed)
     name = f"{world.name.replace('/', '_')}-{fingerprint(old_policy)[:12]}-{group.seed}"
     report = Prefixed(f"{world.name} seed {group.seed}", plan.open_reporter())
     shared = Shared(plan.out / CACHE / name, world, old_policy, group.seed, report)
@@ -127,25 +148,44 @@ def describe_settings(
     plan: Plan, row: Row, config: str, seed: int, world: World, old_policy: Policy
 ) -> dict[str, Any]:
     """What the record follows from, as plain data."""
+    made = CONFIGS[config](row)
+    old = {"name": plan.source.name(row), "sha256": fingerprint(old_policy)}
+    if isinstance(made, AuthorsConfig) and row.old_policy != RANDOM:
+        old["critics"] = digest(plan.source.critics_file(row))
     return {
         "table": row.table,
         "row": row.name,
         "config": config,
         "seed": seed,
         "steps": plan.steps or row.paper.data_size,
-        "learner": CONFIGS[config](row).as_json(),
-        "cost": describe_cost(published_cost(row, world)),
-        "old_policy": {"name": row.old_policy, "sha256": fingerprint(old_policy)},
+        "learner": made.as_json(),
+        "cost": describe_cost(choose_cost(made, row, world)),
+        "old_policy": old,
         "truth": dataclasses.asdict(plan.truth),
     }
 
 
-def published_cost(row: Row, world: World, *, n: int = 10_000) -> SwitchingCost:
-    """The cost of the published runs: states drawn from the box, two groups of actions."""
+def choose_cost(config: Config, row: Row, world: World) -> SwitchingCost:
+    """The cost of a row, with the groups of the published code where the configuration is its."""
+    vectors = groups.sign(0) if not isinstance(config, AuthorsConfig) else Orthant()
+    return published_cost(row, world, vectors=vectors)
+
+
+def published_cost(
+    row: Row, world: World, *, n: int = 10_000, vectors: ActionGroups | None = None
+) -> SwitchingCost:
+    """The cost of the published runs: states drawn from the box, two groups of actions.
+
+    Args:
+        row: Whose weights.
+        world: Whose actions.
+        n: States to draw.
+        vectors: Groups of action vectors; by the sign of the first coordinate if not given.
+    """
     return TransportCost(
         row.learning_weight,
         row.transaction_weight,
-        groups.halves() if world.signature.discrete_actions else groups.sign(0),
+        groups.halves() if world.signature.discrete_actions else vectors or groups.sign(0),
         state_measure=UniformBox(n=n, limit=LARGEST_STATE),
     )
 
@@ -154,7 +194,7 @@ def run_record(plan: Plan, row: Row, config: str, shared: Shared, log: Log) -> d
     """Evaluate, learn, decide, and compare with the truth."""
     settings = CONFIGS[config](row)
     report = Prefixed(f"{row.name} {config} seed {shared.seed}", plan.open_reporter())
-    cost = published_cost(row, shared.world)
+    cost = choose_cost(settings, row, shared.world)
     clock = Clock()
     checkpoint = None
     if isinstance(settings, AdviceConfig):
@@ -164,7 +204,9 @@ def run_record(plan: Plan, row: Row, config: str, shared: Shared, log: Log) -> d
         clock.laps["advise"] = round(float(advice.record.wall_seconds or 0.0), 1)
     else:
         checkpoint = shared.folder / f"learning-{row.name}-{config}.safetensors"
-        outcome, record = _run_paper(plan, settings, shared, log, cost, report, checkpoint, clock)
+        outcome, record = _run_paper(
+            plan, row, settings, shared, log, cost, report, checkpoint, clock
+        )
         new_policy, price = outcome.new_policy, outcome.cost.as_json()
         history = outcome.learned.history
         training_cost = history[-1].cost if history else None
@@ -191,7 +233,8 @@ def run_record(plan: Plan, row: Row, config: str, shared: Shared, log: Log) -> d
 
 def _run_paper(
     plan: Plan,
-    learner: LearnerConfig,
+    row: Row,
+    settings: LearnerConfig | AuthorsConfig,
     shared: Shared,
     log: Log,
     cost: SwitchingCost,
@@ -200,7 +243,11 @@ def _run_paper(
     clock: Clock,
 ) -> tuple[Outcome, dict[str, Any]]:
     """Net Actor-Critic with the paper's decision, and its part of the record."""
-    old_evaluation = shared.evaluation(log, learner, report)
+    learner, begin = settings, None
+    if isinstance(settings, AuthorsConfig):
+        learner = settings.learner
+        begin = plan.source.read_critics(row, shared.old_policy.signature)
+    old_evaluation = shared.evaluation(log, learner, report, begin)
     clock.lap("evaluate_old")
     outcome = net_actor_critic(
         log,
@@ -220,13 +267,18 @@ def _run_paper(
     new_truth = shared.truth(outcome.new_policy, plan.truth, learner.discount)
     clock.lap("truth")
     price = outcome.cost.total
+    new_value: dict[str, Any] = {"estimated": outcome.new_value, "true": new_truth}
+    if isinstance(settings, AuthorsConfig):
+        start = shared.start(log)
+        new_value["refitted"] = refit_online(shared, settings, outcome, start, report)
+        clock.lap("refit")
     return outcome, {
         "old_value": {
             "returns": shared.log_value(log, learner.discount),
             "fitted": _fitted(old_evaluation),
             "true": old_truth,
         },
-        "new_value": {"estimated": outcome.new_value, "true": new_truth},
+        "new_value": new_value,
         "decision": outcome.choice,
         "net_value": {"estimated": outcome.net_value, "true": new_truth["mean"] - price},
         **compare(outcome.net_value - outcome.old_value, price, old_truth, new_truth),
