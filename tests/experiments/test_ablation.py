@@ -56,7 +56,8 @@ def test_the_paired_test_is_scipys() -> None:
 def test_too_few_pairs_or_equal_ones_have_no_test() -> None:
     for differences in ((), (1.0,), (2.0, 2.0)):
         paired = Paired(differences)
-        assert paired.interval is paired.p_value is None
+        assert paired.interval is None
+        assert paired.p_value is None
     assert Paired(()).mean is None
     assert Paired((2.0, 2.0)).mean == 2.0
 

@@ -23,7 +23,7 @@ from nacre.experiments.tables import TABLES
 from tests.support.experiments import MIXED, TWO
 
 ANT, ANT_OPTIMAL, *_ = TABLES["gymnasium"]
-TRAFFIC, _, COSTLIER, *_ = TABLES["sumo"]
+TRAFFIC, COSTLIER = TABLES["sumo"][0], TABLES["sumo"][2]
 ROOT = Path(__file__).resolve().parents[2]
 
 

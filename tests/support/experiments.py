@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from jaxtyping import PRNGKeyArray
+from safetensors.numpy import save_file
 
 from nacre.advice.config import AdviceConfig
 from nacre.estimators.base import Estimate, Problem, Report, abstain
@@ -17,6 +19,7 @@ from nacre.learners.net_actor_critic.config import ActorConfig, LearnerConfig
 from nacre.learners.scale_noise import ScaleNoise
 from nacre.policies.policy import Policy
 from nacre.training.backup import CriticConfig
+from nacre.training.critics import Critics
 from nacre.training.fitted_evaluation import EvaluationConfig
 
 CRITICS = CriticConfig(hidden=(8,), batch_size=16)
@@ -103,3 +106,14 @@ MIXED = [
     make_record(6, -0.1, tie=True),
     make_record(7, -5.0, decision="undecided"),
 ]
+
+
+def write_critics(critics: Critics, path: Path) -> None:
+    """Write critics as the published files keep them."""
+    tensors = {}
+    for layer, (weights, biases) in enumerate(zip(critics.weights, critics.biases, strict=True)):
+        for member in range(critics.n_critics):
+            name = f"q{member + 1}.q.{2 * layer}"
+            tensors[f"{name}.weight"] = np.ascontiguousarray(np.asarray(weights[member]).T)
+            tensors[f"{name}.bias"] = np.asarray(biases[member][0])
+    save_file(tensors, path)

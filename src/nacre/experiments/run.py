@@ -243,9 +243,10 @@ def _run_paper(
     clock: Clock,
 ) -> tuple[Outcome, dict[str, Any]]:
     """Net Actor-Critic with the paper's decision, and its part of the record."""
-    learner, begin = settings, None
-    if isinstance(settings, AuthorsConfig):
-        learner = settings.learner
+    authors = settings if isinstance(settings, AuthorsConfig) else None
+    learner = settings.learner if isinstance(settings, AuthorsConfig) else settings
+    begin = None
+    if authors is not None:
         begin = plan.source.read_critics(row, shared.old_policy.signature)
     old_evaluation = shared.evaluation(log, learner, report, begin)
     clock.lap("evaluate_old")
@@ -268,9 +269,9 @@ def _run_paper(
     clock.lap("truth")
     price = outcome.cost.total
     new_value: dict[str, Any] = {"estimated": outcome.new_value, "true": new_truth}
-    if isinstance(settings, AuthorsConfig):
+    if authors is not None:
         start = shared.start(log)
-        new_value["refitted"] = refit_online(shared, settings, outcome, start, report)
+        new_value["refitted"] = refit_online(shared, authors, outcome, start, report)
         clock.lap("refit")
     return outcome, {
         "old_value": {
