@@ -56,7 +56,7 @@ def test_what_is_not_known_is_said_so() -> None:
     cells = ["unknown", "unknown", "100%", "100%", "unknown", "0"]
     assert tabulate([unknown])[1][4:] == cells
     assert tabulate_old([unknown])[1][3:] == ["unknown", "20.0", "21.0"]
-    assert tabulate_parts([unknown])[0][3:] == ["unknown", "unknown", "", "80.0"]
+    assert tabulate_parts([unknown])[0][3:] == ["unknown", "", "unknown", "", "80.0"]
 
 
 def test_the_table_as_text_by_hand() -> None:
@@ -94,14 +94,17 @@ def test_old_values_by_hand() -> None:
 
 
 def test_the_way_from_one_measure_to_the_other_by_hand() -> None:
-    """86.5 = 70 + 16.5; refitted 10 above the simulated value, 96.5 = 70 + 16.5 + 10."""
+    """86.5 = 70 + 16.5; refitted 10 above the simulated value, 96.5 = 70 + 16.5 + 10.
+
+    28.3 and 38.3 above 58.2, with a standard error of √(180.5 / 2 + 23.7² / 10) = 12.1.
+    """
     refitted = [
         record | {"new_value": {**record["new_value"], "refitted": {"value": new}}}
         for record, new in zip(TWO, (93.0, 113.0), strict=True)
     ]
     lines = tabulate_parts([summary(TWO, "paper"), summary(refitted, "authors")])
     assert lines == [
-        ["ant-suboptimal", "paper", "58.2", "86.5", "+16.5", "", "70.0"],
-        ["ant-suboptimal", "authors", "58.2", "96.5", "+16.5", "+10.0", "70.0"],
+        ["ant-suboptimal", "paper", "58.2", "86.5", "+2.3", "+16.5", "", "70.0"],
+        ["ant-suboptimal", "authors", "58.2", "96.5", "+3.2", "+16.5", "+10.0", "70.0"],
     ]
     assert all(len(line) == len(PARTS_HEADER) for line in lines)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -77,3 +78,19 @@ def test_without_records_there_is_an_introduction_alone(tmp_path: Path) -> None:
 def test_the_committed_page_is_what_the_committed_records_say(tmp_path: Path) -> None:
     for path in write_page(ROOT / "results", tmp_path):
         assert path.read_bytes() == (ROOT / "docs" / path.name).read_bytes(), path.name
+
+
+def test_tables_of_the_departures_are_made_from_the_records() -> None:
+    page = (ROOT / "docs" / "deviations.md").read_text(encoding="utf-8")
+    found = [one for table in TABLES for one in summarise(table, ROOT / "results")]
+    paper = [summary for summary in found if summary.config == "paper"]
+    assert format_markdown(PARTS_HEADER, tabulate_parts(paper)) in page
+    text = (ROOT / "results" / "policies" / "stored_critics.json").read_text(encoding="utf-8")
+    lines = [
+        [f"`{one['policy']}`", *(f"{one[name]:.1f}" for name in ("stored", "fitted", "simulated"))]
+        for one in json.loads(text)["critics"]
+    ]
+    assert format_markdown(("old policy", "stored critics", "fitted", "simulated"), lines) in page
+    for one in json.loads(text)["critics"]:
+        (summary, *_) = [s for s in paper if s.row.old_policy == one["policy"]]
+        assert one["simulated"] == pytest.approx(summary.old_value["true"], abs=0.06)

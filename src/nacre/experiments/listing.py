@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
-from nacre.experiments.summary import Summary, mean_of_known
+from nacre.experiments.summary import PUBLISHED_SEEDS, Summary, mean_of_known
 from nacre.experiments.tables import Published
 
 HEADER = (
@@ -26,6 +26,7 @@ PARTS_HEADER = (
     "configuration",
     "published",
     "published style",
+    "standard errors apart",
     "of that: old policy, simulated - fitted",
     "new policy, refitted - simulated",
     "true improvement",
@@ -72,7 +73,16 @@ def _published(figures: Published) -> list[str]:
     if figures.improvement_mean is not None:
         improvement = _show_spread(figures.improvement_mean, figures.improvement_std)
     switch, responsible = figures.switch_proportion, figures.responsible_rate
-    return ["10", "", "", improvement, f"{switch:.0%}", "", f"{responsible:.0%}", ""]
+    return [
+        str(PUBLISHED_SEEDS),
+        "",
+        "",
+        improvement,
+        f"{switch:.0%}",
+        "",
+        f"{responsible:.0%}",
+        "",
+    ]
 
 
 def _ours(summary: Summary) -> list[str]:
@@ -137,12 +147,14 @@ def tabulate_parts(summaries: Sequence[Summary]) -> list[list[str]]:
         plain, published = summary.as_json(), summary.row.published.improvement_mean
         old = mean_of_known([measure.old_part for measure in summary.published_style])
         new = mean_of_known([measure.new_part for measure in summary.published_style])
+        apart = summary.distance_from_published
         lines.append(
             [
                 summary.row.name,
                 summary.config,
                 "" if published is None else f"{published:.1f}",
                 show(plain["published_style_mean"]),
+                "" if apart is None else f"{apart:+.1f}",
                 "unknown" if old is None else f"{old:+.1f}",
                 "" if new is None else f"{new:+.1f}",
                 show(plain["improvement_mean"]),

@@ -17,6 +17,8 @@ from nacre.experiments.records import Place, Record, read_records
 from nacre.experiments.tables import TABLES, Row
 
 CONFIGS = ("paper", "authors", "default")
+PUBLISHED_SEEDS = 10
+"""Repetitions behind each published figure."""
 OLD_VALUES = ("returns", "fitted", "true")
 """Ways to ask what an old policy is worth: returns of the log, fitted critics, simulation."""
 
@@ -101,6 +103,23 @@ class Summary:
             if measure.missing
         ]
         return "; ".join(named) or None
+
+    @property
+    def distance_from_published(self) -> float | None:
+        """How many standard errors the published measure lies above the published figure."""
+        figures, spread = self.row.published, spread_of_known(self.published_improvements)
+        mean, n = mean_of_known(self.published_improvements), self.n_published_style
+        published, published_spread = figures.improvement_mean, figures.improvement_std
+        if mean is None or spread is None or published is None or published_spread is None:
+            return None
+        return (mean - published) / math.hypot(
+            spread / math.sqrt(n), published_spread / math.sqrt(PUBLISHED_SEEDS)
+        )
+
+    @property
+    def n_published_style(self) -> int:
+        """How many runs the published measure is known of."""
+        return sum(number is not None for number in self.published_improvements)
 
     @property
     def wrong_switches(self) -> int:
