@@ -130,28 +130,9 @@ def run_one(folder: Path, **changed: Any) -> dict[str, Any]:
 
 
 @pytest.mark.usefixtures("small")
-def test_a_record_has_the_refitted_value_and_both_other_measures(tmp_path: Path) -> None:
-    record = run_one(tmp_path)
-    refitted = record["new_value"]["refitted"]
-    assert refitted["steps"] == 40
-    assert refitted["value"] != record["new_value"]["estimated"]
-    assert record["learner"]["refit_steps"] == 40
-    assert set(record["old_policy"]) == {"name", "sha256"}
-    found = PublishedStyle.of(record)
-    price = record["switching_cost"]["evaluation"]["total"]
-    expected = refitted["value"] - price - record["old_value"]["fitted"]["value"]
-    assert (found.improvement, found.new_value) == (pytest.approx(expected), "refitted")
-    assert "refit" in record["seconds"]
-    # Kept apart, the critics know nothing of the cost.
-    estimated = record["new_value"]["estimated"] - price
-    assert record["net_value"]["estimated"] == pytest.approx(estimated)
-
-
-@pytest.mark.usefixtures("small")
-def test_the_evaluation_begins_with_the_stored_critics(tmp_path: Path) -> None:
-    """Six small steps away from critics that say 1000 everywhere, it still says so."""
-    world = find_world("CartPole-v1")
-    folder = tmp_path / "policies"
+def test_a_record_has_all_measures_and_begins_with_the_stored_critics(tmp_path: Path) -> None:
+    """Six small steps away from critics that say 1000 everywhere, the evaluation still says so."""
+    world, folder = find_world("CartPole-v1"), tmp_path / "policies"
     folder.mkdir()
     policy = MLPPolicy.init(jax.random.key(1), world.signature, hidden=(4,))
     write_policy(policy, folder / "pole.safetensors")
@@ -159,13 +140,23 @@ def test_the_evaluation_begins_with_the_stored_critics(tmp_path: Path) -> None:
         run_one(tmp_path, old_policy="pole")
     critics = Critics.init(jax.random.key(0), world.signature, n_critics=2, hidden=(8, 8))
     level = (*critics.biases[:-1], jnp.full_like(critics.biases[-1], 1000.0))
-    critics = dataclasses.replace(critics, biases=level)
-    write_critics(critics, folder / "pole_critics.safetensors")
+    write_critics(dataclasses.replace(critics, biases=level), folder / "pole_critics.safetensors")
     record = run_one(tmp_path, old_policy="pole")
-    assert record["old_value"]["fitted"]["value"] == pytest.approx(1000.0, abs=5.0)
+    fitted, price = record["old_value"]["fitted"], record["switching_cost"]["evaluation"]["total"]
+    assert fitted["value"] == pytest.approx(1000.0, abs=5.0)
     assert set(record["old_policy"]) == {"name", "sha256", "critics"}
+    refitted = record["new_value"]["refitted"]
+    assert refitted["steps"] == record["learner"]["refit_steps"] == 40
+    assert refitted["value"] != record["new_value"]["estimated"]
+    assert "refit" in record["seconds"]
+    found = PublishedStyle.of(record)
+    expected = refitted["value"] - price - fitted["value"]
+    assert (found.improvement, found.new_value) == (pytest.approx(expected), "refitted")
+    assert record["improvement"]["published_style"] == found.improvement
+    # Kept apart, the critics know nothing of the cost.
+    estimated = record["new_value"]["estimated"] - price
+    assert record["net_value"]["estimated"] == pytest.approx(estimated)
     # Other critics are another setting.
-    other = Critics.init(jax.random.key(2), world.signature, n_critics=2, hidden=(8, 8))
-    write_critics(other, folder / "pole_critics.safetensors")
+    write_critics(critics, folder / "pole_critics.safetensors")
     with pytest.raises(InputError, match="made with another old_policy"):
         run_one(tmp_path, old_policy="pole")

@@ -20,6 +20,7 @@ from nacre.costs.measures import LogStates, UniformBox
 from nacre.errors import InputError
 from nacre.experiments.advised import compare, run_advice
 from nacre.experiments.authors import AuthorsConfig, Orthant, refit_online
+from nacre.experiments.measures import PublishedStyle
 from nacre.experiments.old_policies import Source, digest
 from nacre.experiments.records import CACHE, Place, add_record, is_done
 from nacre.experiments.shared import Shared, Truth
@@ -226,6 +227,7 @@ def run_record(plan: Plan, row: Row, config: str, shared: Shared, log: Log) -> d
         "commit": find_commit(),
         "seconds": clock.laps,
     }
+    record["improvement"]["published_style"] = PublishedStyle.of(record).improvement
     if checkpoint is not None:
         checkpoint.unlink(missing_ok=True)
     return record
