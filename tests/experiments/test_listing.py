@@ -49,6 +49,15 @@ def test_a_single_seed_has_no_spread() -> None:
     assert ours[2:] == ["1", "60.0", "61.0", "77.0", "100%", "100%", "100%", "0"]
 
 
+def test_another_old_policy_than_the_published_one_is_named() -> None:
+    records = [record | {"old_policy": {"name": "nacre:ant_weak"}} for record in TWO]
+    other = summary(records, "paper")
+    assert tabulate([other])[1][1] == "ours, paper, nacre:ant_weak"
+    assert tabulate_old([other])[1][1] == "ours, paper, nacre:ant_weak"
+    assert other.as_json()["old_policy"] == "nacre:ant_weak"
+    assert summary(TWO).as_json()["old_policy"] == "ant_weak"
+
+
 def test_what_is_not_known_is_said_so() -> None:
     old = {"returns": {"mean": 20.0}, "fitted": {"mean": None}, "true": {"mean": 21.0}}
     record = make_record(5, 80.0, old_value=old)

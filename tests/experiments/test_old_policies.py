@@ -76,8 +76,9 @@ def test_old_policies_from_files(world: World, tmp_path: Path) -> None:
 
 def test_every_row_has_a_policy_of_ours() -> None:
     Source().check(ROWS)
+    assert Source().name(find_row("hopper-suboptimal")) == RANDOM
     assert {row.old_policy for row in STORED} == set(OURS)
-    assert Source().name(find_row("hopper-optimal")) == "hopper_good"
+    assert Source().name(find_row("hopper-optimal")) == "nacre:hopper_good"
     assert Source(Path("published")).name(find_row("hopper-optimal")) == "hopper_optimal"
 
 
@@ -90,6 +91,9 @@ def test_shipped_policies_are_what_their_descriptions_say(name: str) -> None:
     assert described["training"]["method"] == "soft actor-critic"
     (row, *_) = [row for row in STORED if OURS[row.old_policy] == name]
     assert described["training"]["world"] == row.world
+    # As a row uses it: of the row's world.
+    world = find_world(row.world)
+    assert Source().make_policy(row, world, 4).signature == world.signature
 
 
 def test_all_missing_files_are_named_at_once(tmp_path: Path) -> None:

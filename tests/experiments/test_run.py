@@ -13,7 +13,7 @@ import pytest
 
 from nacre.advice.config import AdviceConfig
 from nacre.errors import InputError
-from nacre.experiments import run, shared
+from nacre.experiments import learned, run, shared
 from nacre.experiments.advised import compare
 from nacre.experiments.authors import AuthorsConfig
 from nacre.experiments.records import Place, read_records
@@ -236,7 +236,7 @@ def test_interrupted_learning_makes_no_record(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     outcome = SimpleNamespace(complete=False)
-    monkeypatch.setattr(run, "net_actor_critic", lambda *arguments, **options: outcome)
+    monkeypatch.setattr(learned, "net_actor_critic", lambda *arguments, **options: outcome)
     with pytest.raises(KeyboardInterrupt):
         list(run_plan(make_plan(tmp_path)))
     assert read_records(tmp_path, CHEAP.table, "paper") == {}

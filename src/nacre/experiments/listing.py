@@ -63,8 +63,14 @@ def tabulate(summaries: Sequence[Summary]) -> list[list[str]]:
     lines: list[list[str]] = []
     for row, same in itertools.groupby(summaries, lambda summary: summary.row):
         lines.append([row.name, "published", *_published(row.published)])
-        lines += [["", f"ours, {summary.config}", *_ours(summary)] for summary in same]
+        lines += [["", _name(summary), *_ours(summary)] for summary in same]
     return lines
+
+
+def _name(summary: Summary) -> str:
+    """The configuration, and the old policies where they are not those of the row."""
+    others = [name for name in summary.old_policies if name != summary.row.old_policy]
+    return ", ".join(["ours", summary.config, *others])
 
 
 def _published(figures: Published) -> list[str]:
@@ -130,7 +136,7 @@ def tabulate_old(summaries: Sequence[Summary]) -> list[list[str]]:
         for summary in together:
             old = summary.old_value
             values = (show(old[way]) for way in ("fitted", "returns", "true"))
-            lines.append([name, f"ours, {summary.config}", str(len(summary.seeds)), *values])
+            lines.append([name, _name(summary), str(len(summary.seeds)), *values])
             name = ""
     return lines
 

@@ -37,6 +37,8 @@ OURS = {
     "sumo_optimal": "traffic_good",
 }
 """Our own policy in place of each published one."""
+PREFIX = "nacre:"
+"""Stands before the names of ours, so that no record of one is taken for one of a published one."""
 REMEDY = "give the folder of the published files with --old-policies"
 
 
@@ -51,15 +53,16 @@ class Source:
     folder: Path | None = None
 
     def name(self, row: Row) -> str:
-        """What the old policy of a row is called: "random", or its file without the suffix."""
-        return (
-            row.old_policy if self.folder is not None else OURS.get(row.old_policy, row.old_policy)
-        )
+        """What records call the old policy of a row: "random", its published name, or ours."""
+        if row.old_policy == RANDOM or self.folder is not None:
+            return row.old_policy
+        return f"{PREFIX}{OURS.get(row.old_policy, row.old_policy)}"
 
     def policy_file(self, row: Row) -> Path:
         """The file of a row's old policy."""
-        folder = SHIPPED if self.folder is None else self.folder
-        return folder / f"{self.name(row)}.safetensors"
+        if self.folder is not None:
+            return self.folder / f"{row.old_policy}.safetensors"
+        return SHIPPED / f"{OURS.get(row.old_policy, row.old_policy)}.safetensors"
 
     def critics_file(self, row: Row) -> Path:
         """The file of the critics that the published runs begin with; ours have none."""

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from nacre.advice.config import AdviceConfig
-from nacre.advice.paper_algorithm import Outcome, net_actor_critic
 from nacre.costs import TransportCost, groups
 from nacre.costs.description import describe_cost
 from nacre.costs.family import SwitchingCost
 from nacre.costs.groups import ActionGroups
 from nacre.costs.measures import LogStates, UniformBox
 from nacre.errors import InputError
-from nacre.experiments.advised import compare, run_advice
-from nacre.experiments.authors import AuthorsConfig, Orthant, refit_online
+from nacre.experiments.advised import run_advice
+from nacre.experiments.authors import AuthorsConfig, Orthant
+from nacre.experiments.learned import Clock, run_learner
 from nacre.experiments.measures import PublishedStyle
 from nacre.experiments.old_policies import Source, digest
 from nacre.experiments.records import CACHE, Place, add_record, is_done
@@ -31,7 +30,6 @@ from nacre.parallel.engine import EngineSource, map_tasks
 from nacre.policies.files import fingerprint
 from nacre.policies.policy import Policy
 from nacre.simulators.registry import World, find_world
-from nacre.training.fitted_evaluation import Evaluation
 from nacre.training.progress import NoProgress, Progress, ProgressEvent
 from nacre.versions import find_commit, find_versions
 
@@ -205,8 +203,11 @@ def run_record(plan: Plan, row: Row, config: str, shared: Shared, log: Log) -> d
         clock.laps["advise"] = round(float(advice.record.wall_seconds or 0.0), 1)
     else:
         checkpoint = shared.folder / f"learning-{row.name}-{config}.safetensors"
-        outcome, record = _run_paper(
-            plan, row, settings, shared, log, cost, report, checkpoint, clock
+        begin = None
+        if isinstance(settings, AuthorsConfig):
+            begin = plan.source.read_critics(row, shared.old_policy.signature)
+        outcome, record = run_learner(
+            shared, log, cost, settings, plan.truth, report, begin, checkpoint, clock
         )
         new_policy, price = outcome.new_policy, outcome.cost.as_json()
         history = outcome.learned.history
@@ -231,95 +232,6 @@ def run_record(plan: Plan, row: Row, config: str, shared: Shared, log: Log) -> d
     if checkpoint is not None:
         checkpoint.unlink(missing_ok=True)
     return record
-
-
-def _run_paper(
-    plan: Plan,
-    row: Row,
-    settings: LearnerConfig | AuthorsConfig,
-    shared: Shared,
-    log: Log,
-    cost: SwitchingCost,
-    report: Progress,
-    checkpoint: Path,
-    clock: Clock,
-) -> tuple[Outcome, dict[str, Any]]:
-    """Net Actor-Critic with the paper's decision, and its part of the record."""
-    authors = settings if isinstance(settings, AuthorsConfig) else None
-    learner = settings.learner if isinstance(settings, AuthorsConfig) else settings
-    begin = None
-    if authors is not None:
-        begin = plan.source.read_critics(row, shared.old_policy.signature)
-    old_evaluation = shared.evaluation(log, learner, report, begin)
-    clock.lap("evaluate_old")
-    outcome = net_actor_critic(
-        log,
-        shared.old_policy,
-        cost,
-        shared.start(log),
-        learner,
-        seed=shared.seed,
-        old_evaluation=old_evaluation,
-        progress=report,
-        checkpoint=checkpoint,
-    )
-    if not outcome.complete:
-        raise KeyboardInterrupt
-    clock.lap("learn_and_decide")
-    old_truth = shared.truth(shared.old_policy, plan.truth, learner.discount)
-    new_truth = shared.truth(outcome.new_policy, plan.truth, learner.discount)
-    clock.lap("truth")
-    price = outcome.cost.total
-    new_value: dict[str, Any] = {"estimated": outcome.new_value, "true": new_truth}
-    if authors is not None:
-        start = shared.start(log)
-        new_value["refitted"] = refit_online(shared, authors, outcome, start, report)
-        clock.lap("refit")
-    return outcome, {
-        "old_value": {
-            "returns": shared.log_value(log, learner.discount),
-            "fitted": _fitted(old_evaluation),
-            "true": old_truth,
-        },
-        "new_value": new_value,
-        "decision": outcome.choice,
-        "net_value": {"estimated": outcome.net_value, "true": new_truth["mean"] - price},
-        **compare(outcome.net_value - outcome.old_value, price, old_truth, new_truth),
-        "stop_reason": outcome.learned.stop_reason,
-        "healthy": outcome.learned.healthy,
-        "epochs": [_brief(epoch) for epoch in outcome.learned.history],
-    }
-
-
-def _fitted(evaluation: Evaluation) -> dict[str, Any]:
-    return {
-        "value": evaluation.value,
-        "per_critic": evaluation.per_critic.tolist(),
-        "settled": bool(evaluation.settled),
-        "healthy": bool(evaluation.healthy),
-        "reason": evaluation.reason,
-    }
-
-
-def _brief(epoch: Any) -> list[float]:
-    """Critic loss, value, cost and net value of an epoch."""
-    return [
-        float(f"{number:.6g}")
-        for number in (epoch.critic_loss, epoch.value, epoch.cost, epoch.net_value)
-    ]
-
-
-class Clock:
-    """Seconds between laps."""
-
-    def __init__(self) -> None:
-        self.laps: dict[str, float] = {}
-        self._last = time.perf_counter()
-
-    def lap(self, name: str) -> None:
-        """End a lap."""
-        now = time.perf_counter()
-        self.laps[name], self._last = round(now - self._last, 1), now
 
 
 class Prefixed:

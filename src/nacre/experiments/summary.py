@@ -31,6 +31,7 @@ class Summary:
     switching cost minus the old policy's value. The responsible rate is the share of decisions that
     agree with the truth's, ties left out; None if there are only ties. Undecided means keep.
     `old_values` are the old policy's, by the returns of the log, fitted critics and simulation.
+    `old_policies` are their names; those of the package are not the published ones.
     `published_style` is the published measure, whose responsible rate knows no ties.
     An advice may say that it does not know an estimate: None, and left out of means.
     """
@@ -45,6 +46,7 @@ class Summary:
     ties: tuple[bool, ...]
     old_values: tuple[tuple[float | None, ...], ...]
     published_style: tuple[PublishedStyle, ...]
+    old_policies: tuple[str, ...] = ()
 
     @classmethod
     def from_records(cls, row: Row, config: str, records: Sequence[Record]) -> Summary:
@@ -60,6 +62,11 @@ class Summary:
             tuple(record["tie"] for record in records),
             tuple(_read_old_values(record) for record in records),
             tuple(PublishedStyle.of(record) for record in records),
+            tuple(
+                dict.fromkeys(
+                    record.get("old_policy", {}).get("name", row.old_policy) for record in records
+                )
+            ),
         )
 
     @property
@@ -153,6 +160,7 @@ class Summary:
             "row": self.row.name,
             "config": self.config,
             "seeds": list(self.seeds),
+            "old_policy": ", ".join(self.old_policies),
             "improvement_mean": float(np.mean(self.improvements)),
             "improvement_std": spread_of_known(self.improvements),
             "improvement_interval": self.interval,
