@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from nacre.experiments import ablation
@@ -18,7 +20,7 @@ from nacre.experiments.listing import (
     tabulate_parts,
 )
 from nacre.experiments.pages import INTRODUCTION, write_page
-from nacre.experiments.records import Place, add_record
+from nacre.experiments.records import Place, add_record, read_records
 from nacre.experiments.summary import summarise
 from nacre.experiments.tables import TABLES
 from tests.support.experiments import MIXED, TWO
@@ -94,3 +96,18 @@ def test_tables_of_the_departures_are_made_from_the_records() -> None:
     for one in json.loads(text)["critics"]:
         (summary, *_) = [s for s in paper if s.row.old_policy == one["policy"]]
         assert one["simulated"] == pytest.approx(summary.old_value["true"], abs=0.06)
+
+
+def test_the_guess_about_hopper_is_what_the_records_say() -> None:
+    """Estimated net value after ten epochs minus the fitted old value, at twenty epochs each."""
+    records = read_records(ROOT / "results", "gymnasium", "paper")
+    hopper = [record for (row, _), record in records.items() if row == "hopper-suboptimal"]
+    assert all(len(record["epochs"]) == 20 for record in hopper)
+    gains = [record["epochs"][9][3] - record["old_value"]["fitted"]["value"] for record in hopper]
+    page = (ROOT / "docs" / "deviations.md").read_text(encoding="utf-8")
+    assert f"improvement at {np.mean(gains):.1f} ± {np.std(gains, ddof=1):.1f}" in page
+    # Twice the old value is the bound of Algorithm 3, passed in two epochs long before.
+    for record in hopper:
+        bound = 2.0 * record["old_value"]["fitted"]["value"]
+        values = [epoch[3] for epoch in record["epochs"]]
+        assert any(min(pair) > bound for pair in itertools.pairwise(values[:9]))

@@ -19,7 +19,6 @@ from nacre.learners.net_actor_critic.journal import Learned
 from nacre.learners.net_actor_critic.run import check_fit, learn
 from nacre.logs import Log
 from nacre.policies.policy import Policy
-from nacre.training.backup import CriticState
 from nacre.training.critics import Critics
 from nacre.training.fitted_evaluation import (
     Evaluation,
@@ -236,8 +235,7 @@ def _evaluate(
             discount=config.discount,
             seed=_seeds(seed)[0],
         )
-        begun = CriticState.init(config.evaluation.critics, critics)
-        prepared = dataclasses.replace(prepared, fresh=begun, fitted=begun)
+        prepared = prepared.begin_with(config.evaluation, critics)
     return evaluate_policy(
         policy,
         log,

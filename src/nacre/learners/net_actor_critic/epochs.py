@@ -10,7 +10,6 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 from nacre.learners.net_actor_critic.objective import net_estimate, value_at_start
 from nacre.learners.net_actor_critic.problem import SwitchingProblem
 from nacre.learners.net_actor_critic.step import Info, State, draw_rows, is_believable, step
-from nacre.learners.net_actor_critic.stopping import StoppingRule
 from nacre.training.batches import Batch, Drawable, Rows
 from nacre.training.loop import is_finite
 
@@ -45,9 +44,7 @@ class LearningEpoch(eqx.Module):
     def finish(self, state: State, info: Info, key: PRNGKeyArray) -> tuple[Info, Bool[Array, ""]]:
         """Read the value at the start where it is wanted, and look at the last update."""
         config = self.problem.config
-        stopping = config.stopping
-        at_end = isinstance(stopping, StoppingRule) and stopping.value == "last"
-        if config.actor.states == "log" or at_end:
+        if config.actor.states == "log" or config.stops_on_last:
             # No step has this number, so the noise is not that of any of them.
             read_key = jax.random.fold_in(key, config.steps_per_epoch)
             value = value_at_start(self.problem, state.policy, state.critics.online, read_key)
