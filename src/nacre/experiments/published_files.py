@@ -23,7 +23,7 @@ from safetensors.numpy import save
 
 from nacre.errors import InputError
 from nacre.files.commit import write_whole
-from nacre.policies.formats.pickles import Inert
+from nacre.policies.formats.pickles import Constructors, Inert
 from nacre.policies.formats.tensors import Tensors
 from nacre.policies.formats.torch import read_torch
 
@@ -107,7 +107,7 @@ def _encode(text: Any, encoding: Any) -> bytes:
     return text.encode("latin1")
 
 
-CONSTRUCTORS = {
+CONSTRUCTORS: Constructors = {
     **{name: partial(Module, name) for name in MODULES},
     **{f"{module}.set": tuple for module in ("builtins", "__builtin__")},
     **{f"numpy.{core}.multiarray.scalar": _read_scalar for core in ("core", "_core")},
