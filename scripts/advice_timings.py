@@ -167,7 +167,7 @@ def describe_growth(figures: Figures) -> str:
 
 def draw(figures: Figures, path: Path) -> None:
     """Seconds against rows, both logarithmic: a line a world, dashed for the first version."""
-    from nacre.experiments.pages import import_matplotlib
+    from nacre.experiments.learner_study import import_matplotlib
 
     plotting = import_matplotlib()
     figure, axes = plotting.subplots(figsize=(7.5, 4.5), layout="constrained")

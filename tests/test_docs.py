@@ -27,6 +27,7 @@ from nacre.logs import Log
 from nacre.policies import CloneConfig
 from nacre.policies.cloning import fitting as cloning
 from nacre.policies.cloning import log_cloning
+from tests.support.experiments import make_record
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -139,9 +140,8 @@ def test_the_page_of_the_tables_names_every_field() -> None:
             for line in path.read_text().splitlines():
                 assert set(json.loads(line)) <= named, path
     row = TABLES["sumo"][0]
-    columns = (4,), (1.0,), (1.0,), ("keep",), ("keep",), (True,), ((1.0, 1.0, 1.0),)
-    summary = Summary(row, "paper", *columns)
-    assert set(summary.as_json()) <= named
+    summary = Summary.from_records(row, "paper", [make_record(4, 1.0)])
+    assert {*summary.as_json(), "ablation"} <= named
 
 
 @pytest.mark.parametrize("page", TEXTS, ids=lambda page: page.name)

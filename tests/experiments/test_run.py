@@ -13,8 +13,9 @@ import pytest
 
 from nacre.advice.config import AdviceConfig
 from nacre.errors import InputError
-from nacre.experiments import run, shared
+from nacre.experiments import learned, run, shared
 from nacre.experiments.advised import compare
+from nacre.experiments.authors import AuthorsConfig
 from nacre.experiments.records import Place, read_records
 from nacre.experiments.run import list_places, parse_seeds, plan_groups, run_plan
 from nacre.experiments.summary import Summary
@@ -235,7 +236,7 @@ def test_interrupted_learning_makes_no_record(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     outcome = SimpleNamespace(complete=False)
-    monkeypatch.setattr(run, "net_actor_critic", lambda *arguments, **options: outcome)
+    monkeypatch.setattr(learned, "net_actor_critic", lambda *arguments, **options: outcome)
     with pytest.raises(KeyboardInterrupt):
         list(run_plan(make_plan(tmp_path)))
     assert read_records(tmp_path, CHEAP.table, "paper") == {}
@@ -289,7 +290,7 @@ def test_seeds_as_text() -> None:
 
 
 def test_wrong_plans_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no configuration is called 'ours': give paper or"):
+    with pytest.raises(InputError, match="no configuration is called 'ours': known are paper"):
         make_plan(tmp_path, configs=("paper", "ours"))
     with pytest.raises(InputError, match="--steps 999: a log has at least 1000"):
         make_plan(tmp_path, steps=999)
@@ -299,4 +300,12 @@ def test_configurations_are_the_papers_and_ours(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.undo()
     (row,) = find_rows("gymnasium", ["hopper-optimal"])
     assert run.CONFIGS["paper"](row) == row.paper.learner
+    assert run.CONFIGS["authors"](row) == AuthorsConfig.of(row)
     assert run.CONFIGS["default"](row) == AdviceConfig()
+
+
+def test_missing_files_are_named_before_anything_runs(tmp_path: Path) -> None:
+    plan = make_plan(tmp_path, CHEAP, dataclasses.replace(COSTLY, old_policy="pole"))
+    with pytest.raises(InputError, match=r"pole.safetensors: the old policy of row pole-costly"):
+        list(run_plan(plan))
+    assert list(tmp_path.iterdir()) == []

@@ -14,9 +14,7 @@ from nacre.errors import InputError
 from nacre.estimators.simulation import simulate_value
 from nacre.experiments import shared as module
 from nacre.experiments.shared import TRUTH_SEED, Shared, make_old_policy, share_row
-from nacre.policies.files import fingerprint, write_policy
-from nacre.policies.network_policy import MLPPolicy
-from nacre.policies.tabular import TabularPolicy
+from nacre.policies.files import fingerprint
 from nacre.simulators.registry import World, find_world
 from nacre.training.progress import NoProgress
 from nacre.training.returns import value_from_returns
@@ -44,40 +42,6 @@ class Counted:
     def __call__(self, *arguments: Any, **options: Any) -> Any:
         self.calls += 1
         return self.function(*arguments, **options)
-
-
-def test_random_old_policies_are_drawn_for_each_seed(world: World, tmp_path: Path) -> None:
-    first, again, other = (make_old_policy(CHEAP, world, tmp_path, seed) for seed in (4, 4, 5))
-    assert fingerprint(first) == fingerprint(again) != fingerprint(other)
-    assert isinstance(first, MLPPolicy)
-    # As in the published code, whose discrete networks leave the second layer as it is.
-    assert first.network.activations == ("relu", "identity", "identity")
-    robot = make_old_policy(
-        dataclasses.replace(CHEAP, world="Hopper-v4"), find_world("Hopper-v4"), tmp_path, 4
-    )
-    assert isinstance(robot, MLPPolicy)
-    assert robot.network.activations[1] == "relu"
-
-
-def test_old_policies_from_files(world: World, tmp_path: Path) -> None:
-    row = dataclasses.replace(CHEAP, old_policy="pole_weak")
-    with pytest.raises(
-        InputError, match=r"pole_weak.safetensors: the old policy of row pole-cheap"
-    ):
-        make_old_policy(row, world, tmp_path, 4)
-    policy = MLPPolicy.init(jax.random.key(1), world.signature, hidden=(4,))
-    write_policy(policy, tmp_path / "pole_weak.safetensors")
-    found = make_old_policy(row, world, tmp_path, 4)
-    assert fingerprint(found) == fingerprint(policy)
-    assert found.signature == world.signature
-    lake = find_world("FrozenLake-v1")
-    write_policy(
-        TabularPolicy.from_probabilities(np.full((16, 4), 0.25)), tmp_path / "lake.safetensors"
-    )
-    table = make_old_policy(dataclasses.replace(row, old_policy="lake"), lake, tmp_path, 4)
-    assert isinstance(table, TabularPolicy)
-    with pytest.raises(InputError, match="give a policy of this world"):
-        make_old_policy(row, lake, tmp_path, 4)
 
 
 def test_logs_are_collected_once(shared: Shared, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,5 +136,7 @@ def test_a_row_and_a_seed_have_a_folder_of_their_own(tmp_path: Path) -> None:
     assert (found.world.name, found.seed) == (hopper.name, 4)
     same = make_old_policy(row, hopper, tmp_path, 4)
     assert fingerprint(found.old_policy) == fingerprint(same)
-    with pytest.raises(InputError, match="give its folder with --old-policies"):
+    with pytest.raises(
+        InputError, match="give the folder of the published files with --old-policies"
+    ):
         share_row("hopper-optimal", 4, tmp_path, tmp_path)

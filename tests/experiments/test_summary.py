@@ -11,15 +11,7 @@ import pytest
 
 from nacre.errors import InputError
 from nacre.experiments.records import Place, add_record
-from nacre.experiments.summary import (
-    HEADER,
-    OLD_HEADER,
-    Summary,
-    format_text,
-    summarise,
-    tabulate,
-    tabulate_old,
-)
+from nacre.experiments.summary import Summary, summarise
 from nacre.experiments.tables import TABLES
 from tests.support.experiments import MIXED, TWO, make_record
 
@@ -47,6 +39,12 @@ def test_two_seeds_by_hand() -> None:
     assert plain["estimated_improvement_mean"] == 68.0
     assert plain["published"]["improvement_mean"] == 58.2
     assert plain["old_value"] == {"returns": 20.0, "fitted": 4.5, "true": 21.0}
+    # 60 + 21 - 4 and 80 + 21 - 5: the fitted old value in place of the true one.
+    assert plain["published_style_mean"] == 86.5
+    assert plain["published_style_std"] == pytest.approx(math.sqrt(180.5), rel=1e-12)
+    assert plain["published_style_responsible_rate"] == 1.0
+    assert plain["published_style_new_value"] == "simulated"
+    assert plain["published_style_missing"] is None
     assert (plain["table"], plain["row"], plain["config"]) == (
         "gymnasium",
         "ant-suboptimal",
@@ -70,8 +68,7 @@ def test_a_single_seed_has_no_spread() -> None:
     assert found.interval is None
     plain = json.loads(json.dumps(found.as_json(), allow_nan=False))
     assert plain["improvement_std"] is plain["improvement_interval"] is None
-    (_, ours) = tabulate([found])
-    assert ours == ["", "ours, default", "1", "60.0", "61.0", "100%", "100%", "0"]
+    assert plain["published_style_std"] is None
 
 
 def test_what_is_not_known_is_left_out_of_means() -> None:
@@ -83,8 +80,13 @@ def test_what_is_not_known_is_left_out_of_means() -> None:
     assert both.as_json()["estimated_improvement_mean"] == 61.0
     assert both.old_value["fitted"] == 4.0
     assert alone.as_json()["estimated_improvement_mean"] is alone.old_value["fitted"] is None
-    assert tabulate([alone])[1][4] == "unknown"
-    assert tabulate_old([alone])[1][3:] == ["unknown", "20.0", "21.0"]
+    missing = "seed 5: no fitted value of the old policy"
+    assert both.as_json()["published_style_mean"] == 77.0
+    assert both.as_json()["published_style_missing"] == missing
+    plain = alone.as_json()
+    assert plain["published_style_mean"] is plain["published_style_std"] is None
+    assert plain["published_style_responsible_rate"] is plain["published_style_new_value"] is None
+    assert plain["published_style_missing"] == missing
 
 
 def test_equal_seeds_have_an_interval_of_no_width() -> None:
@@ -94,53 +96,13 @@ def test_equal_seeds_have_an_interval_of_no_width() -> None:
 def test_only_ties_have_no_responsible_rate() -> None:
     found = summary([make_record(4, 0.1, tie=True), make_record(5, -0.1, tie=True)])
     assert found.responsible_rate is None
-    assert tabulate([found])[1][-2] == "all ties"
 
 
-def test_the_table_by_hand() -> None:
-    """Published figures once for each row, then ours for each configuration."""
-    optimal = Summary.from_records(ANT_OPTIMAL, "default", MIXED)
-    lines = tabulate([summary(TWO, "paper"), summary(TWO), optimal])
-    assert all(len(line) == len(HEADER) for line in lines)
-    assert lines[0] == ["ant-suboptimal", "published", "10", "58.2 ± 23.7", "", "100%", "90%", ""]
-    ours = ["2", "70.0 ± 14.1 [-57.1, 197.1]", "68.0", "100%", "100%", "0"]
-    assert lines[1] == ["", "ours, paper", *ours]
-    assert lines[2] == ["", "ours, default", *ours]
-    # The paper prints no improvement for optimal policies.
-    assert lines[3] == ["ant-optimal", "published", "10", "", "", "0%", "100%", ""]
-    assert lines[4][-3:] == ["50%", "33% (1 tie)", "2"]
-    more = Summary.from_records(ANT, "default", [*MIXED, make_record(8, 0.0, tie=True)])
-    assert tabulate([more])[1][-2] == "33% (2 ties)"
-
-
-def test_the_table_as_text_by_hand() -> None:
-    assert format_text([summary(TWO, "paper")]).splitlines() == [
-        "row",
-        "  configuration  seeds  improvement                 estimated  switch  responsible  "
-        "wrong switches",
-        "ant-suboptimal",
-        "  published      10     58.2 ± 23.7                            100%    90%",
-        "  ours, paper    2      70.0 ± 14.1 [-57.1, 197.1]  68.0       100%    100%         0",
-    ]
-
-
-def test_old_values_by_hand() -> None:
-    """The published estimate where there is one; critics of advice have a mean."""
-    advised = dict(TWO[0]["old_value"], fitted={"mean": 19.0})
-    lines = tabulate_old(
-        [
-            summary(TWO, "paper"),
-            summary([make_record(4, 60.0, old_value=advised)]),
-            Summary.from_records(ANT_OPTIMAL, "paper", TWO),
-        ]
-    )
-    assert lines == [
-        ["ant-suboptimal", "published", "10", "-14.2", "", ""],
-        ["", "ours, paper", "2", "4.5", "20.0", "21.0"],
-        ["", "ours, default", "1", "19.0", "20.0", "21.0"],
-        ["ant-optimal", "ours, paper", "2", "4.5", "20.0", "21.0"],
-    ]
-    assert all(len(line) == len(OLD_HEADER) for line in lines)
+def test_published_style_rates_count_ties_and_agree_with_the_sign_by_hand() -> None:
+    """2 + 17, -3 + 16, -0.1 + 15 and -5 + 14 are all above zero: only switches agree."""
+    found = summary(MIXED)
+    assert found.published_improvements == pytest.approx((19.0, 13.0, 14.9, 9.0))
+    assert found.published_style_responsible_rate == 0.5
 
 
 def test_records_are_found_by_row_and_configuration(tmp_path: Path) -> None:

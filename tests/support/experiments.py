@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from jaxtyping import PRNGKeyArray
+from safetensors.numpy import save_file
 
 from nacre.advice.config import AdviceConfig
 from nacre.estimators.base import Estimate, Problem, Report, abstain
@@ -17,6 +19,7 @@ from nacre.learners.net_actor_critic.config import ActorConfig, LearnerConfig
 from nacre.learners.scale_noise import ScaleNoise
 from nacre.policies.policy import Policy
 from nacre.training.backup import CriticConfig
+from nacre.training.critics import Critics
 from nacre.training.fitted_evaluation import EvaluationConfig
 
 CRITICS = CriticConfig(hidden=(8,), batch_size=16)
@@ -80,7 +83,10 @@ def make_plan(out: Path, *rows: Row, **options: Any) -> Plan:
 
 
 def make_record(seed: int, true: float, **changed: Any) -> dict[str, Any]:
-    """What a summary reads of a record: by default a right switch."""
+    """What a summary reads of a record: by default a right switch.
+
+    The old policy is worth 21, the cost is 2, and the fitted old value is the seed.
+    """
     return {
         "seed": seed,
         "improvement": {"true": true, "estimated": changed.pop("estimated", true + 1.0)},
@@ -88,6 +94,8 @@ def make_record(seed: int, true: float, **changed: Any) -> dict[str, Any]:
         "truth_decision": "switch" if true > 0 else "keep",
         "tie": False,
         "old_value": {"returns": {"mean": 20.0}, "fitted": {"value": seed}, "true": {"mean": 21.0}},
+        "new_value": {"true": {"mean": true + 23.0}},
+        "switching_cost": {"evaluation": {"total": 2.0}},
     } | changed
 
 
@@ -98,3 +106,14 @@ MIXED = [
     make_record(6, -0.1, tie=True),
     make_record(7, -5.0, decision="undecided"),
 ]
+
+
+def write_critics(critics: Critics, path: Path) -> None:
+    """Write critics as the published files keep them."""
+    tensors = {}
+    for layer, (weights, biases) in enumerate(zip(critics.weights, critics.biases, strict=True)):
+        for member in range(critics.n_critics):
+            name = f"q{member + 1}.q.{2 * layer}"
+            tensors[f"{name}.weight"] = np.ascontiguousarray(np.asarray(weights[member]).T)
+            tensors[f"{name}.bias"] = np.asarray(biases[member][0])
+    save_file(tensors, path)

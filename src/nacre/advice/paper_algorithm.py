@@ -19,10 +19,12 @@ from nacre.learners.net_actor_critic.journal import Learned
 from nacre.learners.net_actor_critic.run import check_fit, learn
 from nacre.logs import Log
 from nacre.policies.policy import Policy
+from nacre.training.critics import Critics
 from nacre.training.fitted_evaluation import (
     Evaluation,
     as_rows,
     evaluate_policy,
+    prepare_evaluation,
     read_values,
 )
 from nacre.training.progress import NoProgress, Progress
@@ -200,11 +202,17 @@ def evaluate_old(
     *,
     seed: int = 0,
     progress: Progress | None = None,
+    critics: Critics | None = None,
 ) -> Evaluation:
-    """Algorithm 2 for the old policy: the same for every cost, so that costs can share it."""
+    """Algorithm 2 for the old policy: the same for every cost, so that costs can share it.
+
+    It begins with the critics given, or with fresh ones.
+    """
     rows = as_rows(start, old_policy.signature)
     stage = "evaluating the old policy"
-    return _evaluate(old_policy, log, rows, config, seed, progress or NoProgress(), stage)
+    return _evaluate(
+        old_policy, log, rows, config, seed, progress or NoProgress(), stage, critics=critics
+    )
 
 
 def _evaluate(
@@ -216,7 +224,18 @@ def _evaluate(
     report: Progress,
     stage: str,
     charged: float | None = None,
+    critics: Critics | None = None,
 ) -> Evaluation:
+    prepared = None
+    if critics is not None:
+        prepared = prepare_evaluation(
+            log,
+            policy.signature,
+            config.evaluation,
+            discount=config.discount,
+            seed=_seeds(seed)[0],
+        )
+        prepared = prepared.begin_with(config.evaluation, critics)
     return evaluate_policy(
         policy,
         log,
@@ -225,6 +244,7 @@ def _evaluate(
         discount=config.discount,
         # One seed for both evaluations: both policies get the same networks, batches and noise.
         seed=_seeds(seed)[0],
+        prepared=prepared,
         on_epoch=lambda epoch: report(epoch.at(stage)),
         switching_cost=charged,
     )

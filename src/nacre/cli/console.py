@@ -238,8 +238,10 @@ def print_results(
     rows: Sequence[Row], out: Path, docs: Path | None, *, as_json: bool, quiet: bool
 ) -> None:
     """Print rows of one of the paper's tables from their records; write the page of all results."""
+    from nacre.experiments import ablation
+    from nacre.experiments.listing import HEADER, format_text, tabulate
     from nacre.experiments.pages import write_page
-    from nacre.experiments.summary import format_text, summarise
+    from nacre.experiments.summary import summarise
 
     table = rows[0].table
     summaries = [summary for summary in summarise(table, out) if summary.row in rows]
@@ -252,10 +254,17 @@ def print_results(
     if docs is None and Path("docs").is_dir():
         docs = Path("docs")
     written = [] if docs is None else write_page(out, docs)
+    comparisons = [one for one in ablation.compare_costs(table, out) if one.row in rows]
     if as_json:
-        print_json([summary.as_json() for summary in summaries])
+        pairs = {(one.row.name, one.config): one.as_json() for one in comparisons}
+        lines = [one.as_json() for one in summaries]
+        print_json([{**one, "ablation": pairs.get((one["row"], one["config"]))} for one in lines])
         return
-    sys.stdout.write(f"{format_text(summaries)}\n")
+    sys.stdout.write(f"{format_text(HEADER, tabulate(summaries))}\n")
+    if comparisons:
+        pairs_table = format_text(ablation.HEADER, ablation.tabulate_comparisons(comparisons))
+        sys.stdout.write(f"\nAblation, higher minus lower cost, paired by seed:\n{pairs_table}\n")
+        sys.stdout.write(f"{ablation.conclude(comparisons)}\n")
     if not quiet:
         sys.stderr.writelines(f"written: {path}\n" for path in written)
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from nacre.errors import InputError
 from nacre.estimators.simulation import simulate_value
-from nacre.experiments.pages import import_matplotlib
 from nacre.experiments.records import Record
 from nacre.experiments.run import published_cost
 from nacre.experiments.shared import share_row
@@ -225,3 +225,18 @@ def draw(records: Sequence[Record], path: Path) -> None:
     all_axes[0][0].invert_yaxis()
     figure.savefig(path, metadata={"Date": None})
     plotting.close(figure)
+
+
+def import_matplotlib() -> Any:
+    """Pyplot without a screen, or an error that says which extra brings it."""
+    try:
+        import matplotlib
+    except ImportError:
+        raise InputError(
+            "figures need matplotlib, which is not installed: pip install 'nacre[figures]'"
+        ) from None
+    matplotlib.use("Agg")
+    matplotlib.rcParams["svg.hashsalt"] = "nacre"
+    from matplotlib import pyplot
+
+    return pyplot

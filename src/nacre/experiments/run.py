@@ -4,35 +4,39 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from nacre.advice.config import AdviceConfig
-from nacre.advice.paper_algorithm import Outcome, net_actor_critic
 from nacre.costs import TransportCost, groups
 from nacre.costs.description import describe_cost
 from nacre.costs.family import SwitchingCost
+from nacre.costs.groups import ActionGroups
 from nacre.costs.measures import LogStates, UniformBox
 from nacre.errors import InputError
-from nacre.experiments.advised import compare, run_advice
+from nacre.experiments.advised import run_advice
+from nacre.experiments.authors import AuthorsConfig, Orthant
+from nacre.experiments.learned import Clock, run_learner
+from nacre.experiments.measures import PublishedStyle
+from nacre.experiments.old_policies import Source, digest
 from nacre.experiments.records import CACHE, Place, add_record, is_done
-from nacre.experiments.shared import Shared, Truth, make_old_policy
-from nacre.experiments.tables import Row
+from nacre.experiments.shared import Shared, Truth
+from nacre.experiments.tables import RANDOM, Row
 from nacre.learners.net_actor_critic.config import LearnerConfig
 from nacre.logs import Log
 from nacre.parallel.engine import EngineSource, map_tasks
 from nacre.policies.files import fingerprint
 from nacre.policies.policy import Policy
 from nacre.simulators.registry import World, find_world
-from nacre.training.fitted_evaluation import Evaluation
 from nacre.training.progress import NoProgress, Progress, ProgressEvent
 from nacre.versions import find_commit, find_versions
 
-CONFIGS: dict[str, Callable[[Row], LearnerConfig | AdviceConfig]] = {
+Config = LearnerConfig | AuthorsConfig | AdviceConfig
+CONFIGS: dict[str, Callable[[Row], Config]] = {
     "paper": lambda row: row.paper.learner,
+    "authors": AuthorsConfig.of,
     "default": lambda row: AdviceConfig(),
 }
 """A learner decides by the paper's rule, a configuration of advice by its bounds."""
@@ -49,7 +53,7 @@ class Plan:
         configs: Names of configurations.
         seeds: Seeds.
         out: Folder of the records.
-        old_policies: Folder of the old policies that are files.
+        old_policies: Folder of the published old policies; None for those of the package.
         steps: Transitions of each log; the paper's number if not given.
         truth: How true values are simulated.
         open_reporter: Makes what hears of epochs, in the process that runs them.
@@ -59,7 +63,7 @@ class Plan:
     configs: tuple[str, ...]
     seeds: tuple[int, ...]
     out: Path
-    old_policies: Path
+    old_policies: Path | None
     steps: int | None = None
     truth: Truth = dataclasses.field(default_factory=Truth)
     open_reporter: Callable[[], Progress] = NoProgress
@@ -67,9 +71,21 @@ class Plan:
     def __post_init__(self) -> None:
         unknown = [config for config in self.configs if config not in CONFIGS]
         if unknown:
-            raise InputError(f"no configuration is called {unknown[0]!r}: give paper or default")
+            known = ", ".join(CONFIGS)
+            raise InputError(f"no configuration is called {unknown[0]!r}: known are {known}")
         if self.steps is not None and self.steps < 1000:
             raise InputError(f"--steps {self.steps}: a log has at least 1000")
+
+    @property
+    def source(self) -> Source:
+        """Where old policies come from."""
+        return Source(self.old_policies)
+
+    def check_files(self) -> None:
+        """Raise `InputError` that names every file the plan needs and does not find."""
+        for config in self.configs:
+            stored = any(isinstance(CONFIGS[config](row), AuthorsConfig) for row in self.rows)
+            self.source.check(self.rows, with_critics=stored)
 
 
 @dataclass(frozen=True)
@@ -93,7 +109,11 @@ def plan_groups(plan: Plan) -> list[Group]:
 
 
 def run_plan(plan: Plan, *, engine: EngineSource | None = None) -> Iterator[list[Place]]:
-    """Run everything that is not there yet; yields the records of each group as it is done."""
+    """Run everything that is not there yet; yields the records of each group as it is done.
+
+    Files that are missing are named before anything runs.
+    """
+    plan.check_files()
     for _, places in map_tasks(run_group, plan_groups(plan), engine=engine):
         yield places
 
@@ -106,7 +126,7 @@ def run_group(group: Group) -> list[Place]:
     """
     plan = group.plan
     world = find_world(group.rows[0].world)
-    old_policy = make_old_policy(group.rows[0], world, plan.old_policies, group.seed)
+    old_policy = plan.source.make_policy(group.rows[0], world, group.seed)
     name = f"{world.name.replace('/', '_')}-{fingerprint(old_policy)[:12]}-{group.seed}"
     report = Prefixed(f"{world.name} seed {group.seed}", plan.open_reporter())
     shared = Shared(plan.out / CACHE / name, world, old_policy, group.seed, report)
@@ -127,25 +147,44 @@ def describe_settings(
     plan: Plan, row: Row, config: str, seed: int, world: World, old_policy: Policy
 ) -> dict[str, Any]:
     """What the record follows from, as plain data."""
+    made = CONFIGS[config](row)
+    old = {"name": plan.source.name(row), "sha256": fingerprint(old_policy)}
+    if isinstance(made, AuthorsConfig) and row.old_policy != RANDOM:
+        old["critics"] = digest(plan.source.critics_file(row))
     return {
         "table": row.table,
         "row": row.name,
         "config": config,
         "seed": seed,
         "steps": plan.steps or row.paper.data_size,
-        "learner": CONFIGS[config](row).as_json(),
-        "cost": describe_cost(published_cost(row, world)),
-        "old_policy": {"name": row.old_policy, "sha256": fingerprint(old_policy)},
+        "learner": made.as_json(),
+        "cost": describe_cost(choose_cost(made, row, world)),
+        "old_policy": old,
         "truth": dataclasses.asdict(plan.truth),
     }
 
 
-def published_cost(row: Row, world: World, *, n: int = 10_000) -> SwitchingCost:
-    """The cost of the published runs: states drawn from the box, two groups of actions."""
+def choose_cost(config: Config, row: Row, world: World) -> SwitchingCost:
+    """The cost of a row, with the groups of the published code where the configuration is its."""
+    vectors = groups.sign(0) if not isinstance(config, AuthorsConfig) else Orthant()
+    return published_cost(row, world, vectors=vectors)
+
+
+def published_cost(
+    row: Row, world: World, *, n: int = 10_000, vectors: ActionGroups | None = None
+) -> SwitchingCost:
+    """The cost of the published runs: states drawn from the box, two groups of actions.
+
+    Args:
+        row: Whose weights.
+        world: Whose actions.
+        n: States to draw.
+        vectors: Groups of action vectors; by the sign of the first coordinate if not given.
+    """
     return TransportCost(
         row.learning_weight,
         row.transaction_weight,
-        groups.halves() if world.signature.discrete_actions else groups.sign(0),
+        groups.halves() if world.signature.discrete_actions else vectors or groups.sign(0),
         state_measure=UniformBox(n=n, limit=LARGEST_STATE),
     )
 
@@ -154,7 +193,7 @@ def run_record(plan: Plan, row: Row, config: str, shared: Shared, log: Log) -> d
     """Evaluate, learn, decide, and compare with the truth."""
     settings = CONFIGS[config](row)
     report = Prefixed(f"{row.name} {config} seed {shared.seed}", plan.open_reporter())
-    cost = published_cost(row, shared.world)
+    cost = choose_cost(settings, row, shared.world)
     clock = Clock()
     checkpoint = None
     if isinstance(settings, AdviceConfig):
@@ -164,7 +203,12 @@ def run_record(plan: Plan, row: Row, config: str, shared: Shared, log: Log) -> d
         clock.laps["advise"] = round(float(advice.record.wall_seconds or 0.0), 1)
     else:
         checkpoint = shared.folder / f"learning-{row.name}-{config}.safetensors"
-        outcome, record = _run_paper(plan, settings, shared, log, cost, report, checkpoint, clock)
+        begin = None
+        if isinstance(settings, AuthorsConfig):
+            begin = plan.source.read_critics(row, shared.old_policy.signature)
+        outcome, record = run_learner(
+            shared, log, cost, settings, plan.truth, report, begin, checkpoint, clock
+        )
         new_policy, price = outcome.new_policy, outcome.cost.as_json()
         history = outcome.learned.history
         training_cost = history[-1].cost if history else None
@@ -184,87 +228,10 @@ def run_record(plan: Plan, row: Row, config: str, shared: Shared, log: Log) -> d
         "commit": find_commit(),
         "seconds": clock.laps,
     }
+    record["improvement"]["published_style"] = PublishedStyle.of(record).improvement
     if checkpoint is not None:
         checkpoint.unlink(missing_ok=True)
     return record
-
-
-def _run_paper(
-    plan: Plan,
-    learner: LearnerConfig,
-    shared: Shared,
-    log: Log,
-    cost: SwitchingCost,
-    report: Progress,
-    checkpoint: Path,
-    clock: Clock,
-) -> tuple[Outcome, dict[str, Any]]:
-    """Net Actor-Critic with the paper's decision, and its part of the record."""
-    old_evaluation = shared.evaluation(log, learner, report)
-    clock.lap("evaluate_old")
-    outcome = net_actor_critic(
-        log,
-        shared.old_policy,
-        cost,
-        shared.start(log),
-        learner,
-        seed=shared.seed,
-        old_evaluation=old_evaluation,
-        progress=report,
-        checkpoint=checkpoint,
-    )
-    if not outcome.complete:
-        raise KeyboardInterrupt
-    clock.lap("learn_and_decide")
-    old_truth = shared.truth(shared.old_policy, plan.truth, learner.discount)
-    new_truth = shared.truth(outcome.new_policy, plan.truth, learner.discount)
-    clock.lap("truth")
-    price = outcome.cost.total
-    return outcome, {
-        "old_value": {
-            "returns": shared.log_value(log, learner.discount),
-            "fitted": _fitted(old_evaluation),
-            "true": old_truth,
-        },
-        "new_value": {"estimated": outcome.new_value, "true": new_truth},
-        "decision": outcome.choice,
-        "net_value": {"estimated": outcome.net_value, "true": new_truth["mean"] - price},
-        **compare(outcome.net_value - outcome.old_value, price, old_truth, new_truth),
-        "stop_reason": outcome.learned.stop_reason,
-        "healthy": outcome.learned.healthy,
-        "epochs": [_brief(epoch) for epoch in outcome.learned.history],
-    }
-
-
-def _fitted(evaluation: Evaluation) -> dict[str, Any]:
-    return {
-        "value": evaluation.value,
-        "per_critic": evaluation.per_critic.tolist(),
-        "settled": bool(evaluation.settled),
-        "healthy": bool(evaluation.healthy),
-        "reason": evaluation.reason,
-    }
-
-
-def _brief(epoch: Any) -> list[float]:
-    """Critic loss, value, cost and net value of an epoch."""
-    return [
-        float(f"{number:.6g}")
-        for number in (epoch.critic_loss, epoch.value, epoch.cost, epoch.net_value)
-    ]
-
-
-class Clock:
-    """Seconds between laps."""
-
-    def __init__(self) -> None:
-        self.laps: dict[str, float] = {}
-        self._last = time.perf_counter()
-
-    def lap(self, name: str) -> None:
-        """End a lap."""
-        now = time.perf_counter()
-        self.laps[name], self._last = round(now - self._last, 1), now
 
 
 class Prefixed:

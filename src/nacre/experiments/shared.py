@@ -18,23 +18,25 @@ import numpy as np
 from nacre.advice.paper_algorithm import evaluate_old
 from nacre.errors import InputError
 from nacre.estimators.simulation import simulate_value
+from nacre.experiments.old_policies import make_old_policy as make_old_policy
 from nacre.experiments.records import read_record, write_record
-from nacre.experiments.tables import RANDOM, Row, find_row
+from nacre.experiments.tables import find_row
 from nacre.learners.net_actor_critic.checkpoint import read_checkpoint, write_checkpoint
 from nacre.learners.net_actor_critic.config import LearnerConfig
 from nacre.logs import Log, read_log, write_log
-from nacre.policies import read_policy
 from nacre.policies.files import fingerprint
-from nacre.policies.network_policy import MLPPolicy
 from nacre.policies.policy import Policy
-from nacre.simulators.collection import check_policy, collect_log, discard_parts
+from nacre.simulators.collection import collect_log, discard_parts
 from nacre.simulators.registry import World, find_world
+from nacre.training.critics import Critics
 from nacre.training.fitted_evaluation import Evaluation, init_critics
 from nacre.training.progress import NoProgress, Progress, count_parts
 from nacre.training.returns import value_from_returns
 
 TRUTH_SEED = 1_000_000
 """Truths are simulated with seeds from here on, which no log is collected with."""
+ONLINE_SEED = 2_000_000
+"""Logs of new policies, which critics are refitted to, are collected with seeds from here on."""
 
 
 @dataclass(frozen=True)
@@ -43,31 +45,6 @@ class Truth:
 
     episodes: int = 200
     steps: int = 700
-
-
-def make_old_policy(row: Row, world: World, folder: Path, seed: int) -> Policy:
-    """The old policy of a row: read from the folder, or drawn anew for each seed."""
-    if row.old_policy == RANDOM:
-        # The published networks for discrete actions have no activation after the second layer.
-        activations: Any = ("relu", "identity", "identity")
-        return MLPPolicy.init(
-            jax.random.key(seed),
-            world.signature,
-            activations=activations if world.signature.discrete_actions else None,
-        )
-    path = folder / f"{row.old_policy}.safetensors"
-    if not path.is_file():
-        raise InputError(
-            f"{path}: the old policy of row {row.name} is not there; give its folder with "
-            "--old-policies"
-        )
-    policy = read_policy(path)
-    check_policy(world, policy)
-    if isinstance(policy, MLPPolicy):
-        # The published files do not know the bounds of the observations; the cost draws from them.
-        parts = policy.network, policy.scaling, world.signature, policy.head
-        policy = MLPPolicy(*parts, policy.log_std_bounds)
-    return policy
 
 
 @dataclass(frozen=True)
@@ -90,17 +67,28 @@ class Shared:
 
     def log(self, n_steps: int) -> Log:
         """The log of the old policy, collected by the published scheme."""
-        path = self.folder / f"log-{n_steps}.npz"
+        name = f"log-{n_steps}"
+        return self._collect(name, self.old_policy, n_steps, self.seed, self.world.uniform_steps)
+
+    def online_log(self, policy: Policy, n_steps: int) -> Log:
+        """A log of another policy, without uniform steps."""
+        name = f"online-{fingerprint(policy)[:16]}-{n_steps}"
+        return self._collect(name, policy, n_steps, ONLINE_SEED + self.seed, 0)
+
+    def _collect(
+        self, name: str, policy: Policy, n_steps: int, seed: int, uniform_steps: int
+    ) -> Log:
+        path, parts = self.folder / f"{name}.npz", self.folder / f"{name}.parts"
         if path.exists():
             with contextlib.suppress(InputError):
                 return read_log(path)
-        parts = self.folder / f"log-{n_steps}.parts"
         log = collect_log(
             self.world,
-            self.old_policy,
+            policy,
             n_steps,
-            seed=self.seed,
+            seed=seed,
             parts_folder=parts,
+            uniform_steps=uniform_steps,
             on_rows=count_parts(self.report, "collecting, in percent", n_steps),
         )
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -108,11 +96,17 @@ class Shared:
         discard_parts(parts)
         return log
 
-    def evaluation(self, log: Log, config: LearnerConfig, progress: Progress) -> Evaluation:
-        """The old policy's offline evaluation, the same for every cost."""
-        described = json.dumps(
-            [log.fingerprint(), config.as_json()["evaluation"], config.discount, self.seed]
-        )
+    def evaluation(
+        self, log: Log, config: LearnerConfig, progress: Progress, begin: Critics | None = None
+    ) -> Evaluation:
+        """The old policy's offline evaluation, the same for every cost.
+
+        It begins with the critics given, or with fresh ones.
+        """
+        follows = [log.fingerprint(), config.as_json()["evaluation"], config.discount, self.seed]
+        if begin is not None:
+            follows.append([hash_array(leaf) for leaf in jax.tree.leaves(begin)])
+        described = json.dumps(follows)
         identity = hashlib.sha256(described.encode()).hexdigest()
         path = self.folder / f"evaluation-{identity[:16]}.safetensors"
         start = self.start(log)
@@ -127,7 +121,15 @@ class Shared:
             with contextlib.suppress(InputError):
                 critics, (kept,) = read_checkpoint(path, like, identity)
                 return _as_evaluation(kept, critics)
-        found = evaluate_old(log, self.old_policy, start, config, seed=self.seed, progress=progress)
+        found = evaluate_old(
+            log,
+            self.old_policy,
+            start,
+            config,
+            seed=self.seed,
+            progress=progress,
+            critics=begin,
+        )
         write_checkpoint(path, found.critics, identity, [_as_plain(found)])
         return found
 
@@ -165,6 +167,11 @@ class Shared:
         return {name: value if np.isfinite(value) else None for name, value in values.items()}
 
 
+def hash_array(leaf: Any) -> str:
+    """SHA-256 of the numbers of an array."""
+    return hashlib.sha256(np.asarray(leaf).tobytes()).hexdigest()
+
+
 def _as_plain(evaluation: Evaluation) -> dict[str, Any]:
     return {
         "value": evaluation.value,
@@ -185,7 +192,7 @@ def _as_evaluation(kept: dict[str, Any], critics: Any) -> Evaluation:
     return Evaluation(**(kept | arrays), critics=critics)
 
 
-def share_row(name: str, seed: int, cache: Path, old_policies: Path) -> Shared:
+def share_row(name: str, seed: int, cache: Path, old_policies: Path | None) -> Shared:
     """What a study of one row and seed keeps, in a folder of its own."""
     row = find_row(name)
     world = find_world(row.world)

@@ -19,6 +19,7 @@ from nacre.experiments import (
     partial_study,
     rollout_study,
 )
+from nacre.experiments.old_policies import SHIPPED
 from nacre.experiments.records import CACHE, Record, append_line, read_lines
 from nacre.experiments.run import parse_seeds
 
@@ -135,7 +136,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seeds", type=parse_seeds, default=(100,), help="such as 100-103")
     parser.add_argument("--only", action="append", default=[], metavar="FIELD=VALUE")
     parser.add_argument("--out", type=Path, default=Path("results"))
-    parser.add_argument("--old-policies", type=Path, default=Path("results/policies"))
+    parser.add_argument("--old-policies", type=Path, default=SHIPPED)
     parser.add_argument("--table", action="store_true", help="run nothing, print the tables")
     options = parser.parse_args(arguments)
     study = STUDIES[options.study]

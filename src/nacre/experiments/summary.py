@@ -1,8 +1,7 @@
-"""The paper's tables again, from the records: published figures beside ours."""
+"""The paper's tables again, from the records: three measures of every row and configuration."""
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,10 +12,13 @@ import numpy as np
 from scipy import stats
 
 from nacre.errors import InputError
+from nacre.experiments.measures import PublishedStyle, read_fitted
 from nacre.experiments.records import Place, Record, read_records
-from nacre.experiments.tables import TABLES, Published, Row
+from nacre.experiments.tables import TABLES, Row
 
-CONFIGS = ("paper", "default")
+CONFIGS = ("paper", "authors", "default")
+PUBLISHED_SEEDS = 10
+"""Repetitions behind each published figure."""
 OLD_VALUES = ("returns", "fitted", "true")
 """Ways to ask what an old policy is worth: returns of the log, fitted critics, simulation."""
 
@@ -29,6 +31,8 @@ class Summary:
     switching cost minus the old policy's value. The responsible rate is the share of decisions that
     agree with the truth's, ties left out; None if there are only ties. Undecided means keep.
     `old_values` are the old policy's, by the returns of the log, fitted critics and simulation.
+    `old_policies` are their names; those of the package are not the published ones.
+    `published_style` is the published measure, whose responsible rate knows no ties.
     An advice may say that it does not know an estimate: None, and left out of means.
     """
 
@@ -41,6 +45,8 @@ class Summary:
     truths: tuple[str, ...]
     ties: tuple[bool, ...]
     old_values: tuple[tuple[float | None, ...], ...]
+    published_style: tuple[PublishedStyle, ...]
+    old_policies: tuple[str, ...] = ()
 
     @classmethod
     def from_records(cls, row: Row, config: str, records: Sequence[Record]) -> Summary:
@@ -54,7 +60,13 @@ class Summary:
             tuple(record["decision"] for record in records),
             tuple(record["truth_decision"] for record in records),
             tuple(record["tie"] for record in records),
-            tuple(_read_old_values(record["old_value"]) for record in records),
+            tuple(_read_old_values(record) for record in records),
+            tuple(PublishedStyle.of(record) for record in records),
+            tuple(
+                dict.fromkeys(
+                    record.get("old_policy", {}).get("name", row.old_policy) for record in records
+                )
+            ),
         )
 
     @property
@@ -71,6 +83,50 @@ class Summary:
             if not tie
         ]
         return float(np.mean(judged)) if judged else None
+
+    @property
+    def published_improvements(self) -> tuple[float | None, ...]:
+        """Improvements by the published measure; None where a record lacks what it needs."""
+        return tuple(measure.improvement for measure in self.published_style)
+
+    @property
+    def published_style_responsible_rate(self) -> float | None:
+        """Share of decisions that agree with the sign of the published measure."""
+        agree = [
+            (decision == "switch") == (improvement > 0)
+            for decision, improvement in zip(
+                self.decisions, self.published_improvements, strict=True
+            )
+            if improvement is not None
+        ]
+        return float(np.mean(agree)) if agree else None
+
+    @property
+    def published_style_missing(self) -> str | None:
+        """Which seeds the published measure leaves out, and why; None where none."""
+        named = [
+            f"seed {seed}: {measure.missing}"
+            for seed, measure in zip(self.seeds, self.published_style, strict=True)
+            if measure.missing
+        ]
+        return "; ".join(named) or None
+
+    @property
+    def distance_from_published(self) -> float | None:
+        """How many standard errors the published measure lies above the published figure."""
+        figures, spread = self.row.published, spread_of_known(self.published_improvements)
+        mean, n = mean_of_known(self.published_improvements), self.n_published_style
+        published, published_spread = figures.improvement_mean, figures.improvement_std
+        if mean is None or spread is None or published is None or published_spread is None:
+            return None
+        return (mean - published) / math.hypot(
+            spread / math.sqrt(n), published_spread / math.sqrt(PUBLISHED_SEEDS)
+        )
+
+    @property
+    def n_published_style(self) -> int:
+        """How many runs the published measure is known of."""
+        return sum(number is not None for number in self.published_improvements)
 
     @property
     def wrong_switches(self) -> int:
@@ -94,20 +150,26 @@ class Summary:
     def old_value(self) -> dict[str, float | None]:
         """Means over the seeds of what the old policy is worth, by each way of asking."""
         ways = zip(OLD_VALUES, zip(*self.old_values, strict=True), strict=True)
-        return {way: _mean_of_known(values) for way, values in ways}
+        return {way: mean_of_known(values) for way, values in ways}
 
     def as_json(self) -> dict[str, Any]:
         """The interface of `--summary --json`."""
-        spread = float(np.std(self.improvements, ddof=1)) if len(self.seeds) > 1 else None
+        sources = {measure.new_value for measure in self.published_style} - {None}
         return {
             "table": self.row.table,
             "row": self.row.name,
             "config": self.config,
             "seeds": list(self.seeds),
+            "old_policy": ", ".join(self.old_policies),
             "improvement_mean": float(np.mean(self.improvements)),
-            "improvement_std": spread,
+            "improvement_std": spread_of_known(self.improvements),
             "improvement_interval": self.interval,
-            "estimated_improvement_mean": _mean_of_known(self.estimated),
+            "estimated_improvement_mean": mean_of_known(self.estimated),
+            "published_style_mean": mean_of_known(self.published_improvements),
+            "published_style_std": spread_of_known(self.published_improvements),
+            "published_style_responsible_rate": self.published_style_responsible_rate,
+            "published_style_new_value": " and ".join(sorted(map(str, sources))) or None,
+            "published_style_missing": self.published_style_missing,
             "switch_proportion": self.switch_proportion,
             "responsible_rate": self.responsible_rate,
             "ties": sum(self.ties),
@@ -117,20 +179,23 @@ class Summary:
         }
 
 
-def _mean_of_known(numbers: Sequence[float | None]) -> float | None:
+def mean_of_known(numbers: Sequence[float | None]) -> float | None:
+    """The mean, unknown numbers left out; None if there are no others."""
     known = [number for number in numbers if number is not None]
     return float(np.mean(known)) if known else None
 
 
-def _show(number: float | None) -> str:
-    return "unknown" if number is None else f"{number:.1f}"
+def spread_of_known(numbers: Sequence[float | None]) -> float | None:
+    """The standard deviation, unknown numbers left out; None for fewer than two others."""
+    known = [number for number in numbers if number is not None]
+    return float(np.std(known, ddof=1)) if len(known) > 1 else None
 
 
-def _read_old_values(found: dict[str, Any]) -> tuple[float | None, ...]:
-    fitted = found["fitted"]
-    # The paper's decision takes a value, advice a mean with an interval.
-    value = fitted["value"] if "value" in fitted else fitted["mean"]
-    return found["returns"]["mean"], value, found["true"]["mean"]
+def _read_old_values(record: Record) -> tuple[float | None, ...]:
+    found = record["old_value"]
+    # Whoever has no fitted value says so; a record without the field is not whole.
+    _ = found["fitted"]
+    return found["returns"]["mean"], read_fitted(record), found["true"]["mean"]
 
 
 def _check_whole(record: Record, place: Place, row: Row) -> Record:
@@ -159,89 +224,3 @@ def summarise(table: str, out: Path) -> list[Summary]:
             if whole:
                 summaries.append(Summary.from_records(row, config, whole))
     return summaries
-
-
-HEADER = (
-    "row",
-    "configuration",
-    "seeds",
-    "improvement",
-    "estimated",
-    "switch",
-    "responsible",
-    "wrong switches",
-)
-
-
-def format_text(summaries: Sequence[Summary]) -> str:
-    """The table for a terminal or a file: as wide as it has to be, nothing is cut off."""
-    lines = tabulate(summaries)
-    columns = zip(HEADER[1:], *(line[1:] for line in lines), strict=True)
-    widths = [max(map(len, column)) for column in columns]
-
-    def align(cells: Sequence[str]) -> str:
-        padded = (cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
-        return "  " + "  ".join(padded).rstrip()
-
-    text = [HEADER[0], align(HEADER[1:])]
-    for name, *cells in lines:
-        text += [name] if name else []
-        text.append(align(cells))
-    return "\n".join(text)
-
-
-def tabulate(summaries: Sequence[Summary]) -> list[list[str]]:
-    """Rows of text: for each row of the table the published figures, then ours."""
-    lines: list[list[str]] = []
-    for row, same in itertools.groupby(summaries, lambda summary: summary.row):
-        lines.append([row.name, "published", *_published(row.published)])
-        lines += [["", f"ours, {summary.config}", *_ours(summary)] for summary in same]
-    return lines
-
-
-def _published(figures: Published) -> list[str]:
-    mean, spread = figures.improvement_mean, figures.improvement_std
-    improvement = "" if mean is None else f"{mean:.1f} ± {spread:.1f}"
-    switch, responsible = figures.switch_proportion, figures.responsible_rate
-    return ["10", improvement, "", f"{switch:.0%}", f"{responsible:.0%}", ""]
-
-
-def _ours(summary: Summary) -> list[str]:
-    plain = summary.as_json()
-    improvement = f"{plain['improvement_mean']:.1f}"
-    if summary.interval is not None:
-        low, high = summary.interval
-        improvement += f" ± {plain['improvement_std']:.1f} [{low:.1f}, {high:.1f}]"
-    rate = summary.responsible_rate
-    responsible = "all ties" if rate is None else f"{rate:.0%}"
-    ties = plain["ties"]
-    if ties and rate is not None:
-        responsible += f" ({ties} {'tie' if ties == 1 else 'ties'})"
-    return [
-        str(len(summary.seeds)),
-        improvement,
-        _show(plain["estimated_improvement_mean"]),
-        f"{summary.switch_proportion:.0%}",
-        responsible,
-        str(summary.wrong_switches),
-    ]
-
-
-OLD_HEADER = ("row", "configuration", "seeds", "fitted critics", "returns of the log", "simulated")
-
-
-def tabulate_old(summaries: Sequence[Summary]) -> list[list[str]]:
-    """Rows of text: what the old policies are worth, the published estimate first."""
-    lines: list[list[str]] = []
-    for name, same in itertools.groupby(summaries, lambda summary: summary.row.name):
-        together = list(same)
-        published = together[0].row.published.old_value
-        if published is not None:
-            lines.append([name, "published", "10", f"{published:.1f}", "", ""])
-            name = ""
-        for summary in together:
-            old = summary.old_value
-            values = (_show(old[way]) for way in ("fitted", "returns", "true"))
-            lines.append([name, f"ours, {summary.config}", str(len(summary.seeds)), *values])
-            name = ""
-    return lines

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -86,6 +87,11 @@ class Preparation:
     fitted: CriticState
     largest: float
     limits: tuple[float, float]
+
+    def begin_with(self, config: EvaluationConfig, critics: Critics) -> Preparation:
+        """The same with critics that are given, in place of fresh ones."""
+        begun = CriticState.init(config.critics, critics)
+        return dataclasses.replace(self, fresh=begun, fitted=begun)
 
 
 def prepare_evaluation(

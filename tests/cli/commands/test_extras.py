@@ -11,10 +11,8 @@ import jax
 import pytest
 
 from nacre import examples
-from nacre.experiments.tables import TABLES
 from nacre.policies import MLPPolicy, write_policy
 from nacre.simulators.registry import find_world
-from tests.support.commands import write_right_switch
 
 CART = examples.find_directory()
 OLD = f"--policy={CART / 'old.safetensors'}"
@@ -32,7 +30,6 @@ SIMULATE = ("simulate", "--policy=hopper.safetensors")
         (("PIL",), "mujoco", ("show", "Hopper-v4", *SIMULATE[1:], "--render=a.gif")),
         (("tensorboardX",), "track", (*ADVISE, "--tensorboard=runs")),
         (("mlflow",), "track", (*ADVISE, "--mlflow=runs")),
-        (("matplotlib",), "figures", ("reproduce", "sumo", "--summary", "--docs=.")),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -49,7 +46,6 @@ def test_a_missing_extra_is_named_with_its_remedy(
         Path(name).write_bytes(b"something")
     policy = MLPPolicy.init(jax.random.key(0), find_world("Hopper-v4").signature, hidden=(8,))
     write_policy(policy, "hopper.safetensors")
-    write_right_switch(Path("results"), TABLES["sumo"][0], 2.0)
     for module in modules:
         # Of a package that was imported before, its parts are still there.
         for loaded in [name for name in sys.modules if name.startswith(f"{module}.")]:

@@ -12,6 +12,7 @@ from nacre.learners.net_actor_critic.epochs import LearningEpoch
 from nacre.learners.net_actor_critic.occupancy import OccupancyState
 from nacre.learners.net_actor_critic.problem import SwitchingProblem
 from nacre.learners.net_actor_critic.step import Info, State, step
+from nacre.learners.net_actor_critic.stopping import StoppingRule
 from nacre.policies.tabular import TabularPolicy
 from nacre.training.loop import Outcome, run_once
 from nacre.training.transitions import Transitions
@@ -89,3 +90,19 @@ def test_the_end_of_an_epoch_reads_the_start_and_looks_at_the_last_update() -> N
     assert np.isfinite(float(info.actor_gradient_norm))
     assert not np.all(np.isfinite(expect(TabularPolicy, after.policy).logits))
     assert (int(count), bool(ok)) == (1, False)
+
+
+def test_a_rule_that_looks_at_the_last_update_has_the_value_at_the_end() -> None:
+    """Discrete actions are summed over: the value is exact, and not the average of the steps."""
+    rule = StoppingRule(value="last")
+    rows, problem, state = set_up_away("discrete", make_config(steps_per_epoch=3, stopping=rule))
+    after, info, *_ = learn_epoch(rows, problem, state, 5, 1e3)
+    lowest = np.asarray(after.critics.online(problem.start)).min(axis=0)[0]
+    table = np.asarray(expect(TabularPolicy, after.policy).table)
+    value = float(table[int(problem.start[0])] @ lowest)
+    np.testing.assert_allclose(info.value, value, rtol=1e-4)
+    np.testing.assert_allclose(info.net_value, value - float(info.cost), rtol=1e-4)
+    plain = make_config(steps_per_epoch=3, stopping=StoppingRule())
+    rows, problem, state = set_up_away("discrete", plain)
+    _, averaged, *_ = learn_epoch(rows, problem, state, 5, 1e3)
+    assert abs(float(averaged.value) - value) > 1e-4

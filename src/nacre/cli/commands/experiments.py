@@ -40,7 +40,9 @@ def reproduce(
     configuration: Annotated[
         str,
         typer.Option(
-            "--configuration", "--config", help="paper, default, or both as paper,default."
+            "--configuration",
+            "--config",
+            help="paper, authors, default, or some with commas between.",
         ),
     ] = "paper",
     rows: Annotated[
@@ -48,8 +50,12 @@ def reproduce(
     ] = "",
     seeds: Annotated[str, typer.Option("--seeds", help="Such as 4-13 or 4,5,9.")] = "4-13",
     old_policies: Annotated[
-        Path, typer.Option("--old-policies", help="Folder of the old policies that are files.")
-    ] = Path("results/policies"),
+        Path | None,
+        typer.Option(
+            "--old-policies",
+            help="Folder of the published old policies; else those of the package.",
+        ),
+    ] = None,
     steps: Annotated[
         int | None, typer.Option("--steps", help="Transitions of a log; else the paper's number.")
     ] = None,

@@ -165,6 +165,11 @@ class LearnerConfig:
         if problems:
             raise InputError(problems)
 
+    @property
+    def stops_on_last(self) -> bool:
+        """Whether the stopping rule looks at the value at the end of an epoch."""
+        return isinstance(self.stopping, StoppingRule) and self.stopping.value == "last"
+
     def as_json(self) -> dict[str, Any]:
         """All values as plain data, for records."""
         return dataclasses.asdict(self)

@@ -42,9 +42,9 @@ class LearningEpoch(eqx.Module):
         return is_believable(self.problem.config, info, self.largest)
 
     def finish(self, state: State, info: Info, key: PRNGKeyArray) -> tuple[Info, Bool[Array, ""]]:
-        """Read the value at the start where no step did, and look at the last update."""
+        """Read the value at the start where it is wanted, and look at the last update."""
         config = self.problem.config
-        if config.actor.states == "log":
+        if config.actor.states == "log" or config.stops_on_last:
             # No step has this number, so the noise is not that of any of them.
             read_key = jax.random.fold_in(key, config.steps_per_epoch)
             value = value_at_start(self.problem, state.policy, state.critics.online, read_key)

@@ -11,6 +11,7 @@ from jaxtyping import Array, ArrayLike, Float
 
 from nacre.costs.family import SwitchingCost
 from nacre.learners.net_actor_critic.config import LearnerConfig
+from nacre.learners.net_actor_critic.stopping import StoppingRule
 from nacre.policies.policy import Policy
 from nacre.training.evaluation_config import EvaluationConfig
 
@@ -89,7 +90,7 @@ def _held(config: LearnerConfig) -> LearnerConfig:
         ramp_epochs=0,
         prefit_steps=0,
         warm_critics=False,
-        stopping=None,
+        stopping=StoppingRule(value="last") if config.stops_on_last else None,
         reevaluate=True,
         n_cost_states_evaluation=1,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from nacre.errors import InputError
 
@@ -17,15 +18,20 @@ class StoppingRule:
         growth_rate: α, the rise over a positive old value that is enough.
         upper_bound: b_u, the rise in net value that is enough.
         lower_bound: b_d, the fall in net value that is too much.
+        value: What is compared: the average net value of an epoch (the paper), or the one at its
+            end, "last", as the published code does.
     """
 
     least_epochs: int = 20
     growth_rate: float = 1.0
     upper_bound: float = 50.0
     lower_bound: float = 10.0
+    value: Literal["mean", "last"] = "mean"
 
     def __post_init__(self) -> None:
         problems = []
+        if self.value not in ("mean", "last"):
+            problems.append(f"stopping.value = {self.value!r}: known are mean, last")
         if self.least_epochs < 0:
             problems.append(f"stopping.least_epochs = {self.least_epochs}: cannot be negative")
         for name in ("growth_rate", "upper_bound", "lower_bound"):

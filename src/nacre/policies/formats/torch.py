@@ -13,7 +13,7 @@ import numpy as np
 
 from nacre.errors import InputError
 from nacre.policies.formats.archives import Archive
-from nacre.policies.formats.pickles import Name, read_plain, show
+from nacre.policies.formats.pickles import Constructors, Name, read_plain, show
 from nacre.policies.formats.tensors import Tensors
 
 _STORAGES = {
@@ -30,12 +30,13 @@ _STORAGES = {
 _REMEDY = "save the algorithm again with a current Stable-Baselines3, or export the policy to ONNX"
 
 
-def read_torch(content: bytes, name: str) -> Any:
+def read_torch(content: bytes, name: str, constructors: Constructors | None = None) -> Any:
     """What a `.pth` file holds: plain containers with arrays in place of tensors.
 
     Args:
         content: The file.
         name: What to call it in messages.
+        constructors: What to build for further names; nothing beside tensors if not given.
 
     Raises:
         InputError: If it is something else than weights, or is damaged.
@@ -62,6 +63,7 @@ def read_torch(content: bytes, name: str) -> Any:
                 "torch._utils._rebuild_tensor_v2": _rebuild_tensor,
                 "torch._utils._rebuild_parameter": _rebuild_parameter,
                 "collections.OrderedDict": _make_dictionary,
+                **(constructors or {}),
             },
             frozenset(_STORAGES),
             storages.open,
