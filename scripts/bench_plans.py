@@ -1,6 +1,8 @@
 """Time the optimal plans of the general transport cost against a plain loop over POT.
 
-Run as `python scripts/bench_plans.py [--states 2000] [--actions 25] [--repeat 5]`. Both sides solve
+Run as `python scripts/bench_plans.py [--states 2000] [--actions 25] [--repeat 5]`. With
+`--samples 256` it times the optimal plan of a cost between two policies whose actions are vectors,
+at 20 states, from a fresh process on: compilation is counted there. Else both sides solve
 the same problems in float64, in turn, in one process; compilation is not counted. The loop is
 written as one would write it for one state at a time; "lean" leaves out all but the solver calls,
 with the inputs cut out beforehand.
@@ -15,11 +17,15 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import gymnasium
 import jax
 import numpy as np
 import ot
 
+from nacre.costs import GeneralTransportCost, groups
 from nacre.costs.plans import optimal_plans, optimal_transport
+from nacre.policies.network_policy import MLPPolicy
+from nacre.policies.policy import Signature
 
 Problem = tuple[np.ndarray, np.ndarray, np.ndarray]
 
@@ -126,13 +132,37 @@ def compare_whole(
     report(name, ours, pot, None, error)
 
 
+def time_samples(n_samples: int, n_states: int) -> dict[str, float]:
+    """Seconds, on the clock and of the processor, of the first and of the second evaluation."""
+    signature = Signature(
+        gymnasium.spaces.Box(-np.inf, np.inf, (11,), np.float32),
+        gymnasium.spaces.Box(-1.0, 1.0, (3,), np.float32),
+    )
+    old, new = (
+        MLPPolicy.init(jax.random.key(seed), signature, hidden=(64, 64)) for seed in range(2)
+    )
+    states = np.random.default_rng(0).standard_normal((n_states, 11)).astype(np.float32)
+    cost = GeneralTransportCost(5.0, 1.0, groups.sign(0), plan="optimal", n_samples=n_samples)
+    found: dict[str, float] = {"samples": n_samples, "states": n_states}
+    for name in ("first", "second"):
+        clock, processor = time.perf_counter(), time.process_time()
+        found["total"] = cost.evaluate(old, new, states).total
+        found[f"{name}_seconds"] = time.perf_counter() - clock
+        found[f"{name}_processor_seconds"] = time.process_time() - processor
+    return found
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="optimal plans against a plain loop over POT")
     parser.add_argument("--states", type=int, default=2000)
     parser.add_argument("--actions", type=int, default=25)
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--json", action="store_true", help="print one JSON document")
+    parser.add_argument("--samples", type=int, help="points in each group, at 20 states")
     options = parser.parse_args()
+    if options.samples:
+        print(json.dumps(time_samples(options.samples, 20), indent=2))
+        return
     rng = np.random.default_rng(0)
     n = options.actions
     old, new = (rng.dirichlet(np.ones(n), options.states) for _ in range(2))

@@ -13,9 +13,10 @@ from gymnasium.spaces import Box, Discrete
 
 import nacre
 from nacre.costs import FiniteStates, GeneralTransport, StateGround, groups
+from nacre.costs.feasibility import check_plans
 from nacre.costs.general import Plan
 from nacre.costs.groups import Atoms
-from nacre.costs.plans import Plans, check_plans, independent_plans, optimal_plans
+from nacre.costs.plans import Plans, independent_plans, optimal_plans
 from nacre.errors import InputError
 from nacre.policies import TabularPolicy
 from nacre.policies.distributions import Categorical, Gaussian

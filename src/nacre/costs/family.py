@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray
 
 from nacre.costs.breakdown import CostBreakdown
-from nacre.costs.fit import check_log_fits, check_states_fit
+from nacre.costs.fit import check_log_fits, check_same_spaces, check_states_fit
 from nacre.costs.group_names import name_groups
 from nacre.costs.importance import StateImportance
 from nacre.costs.links import Link, SharedLink, is_positive, read_link
@@ -26,7 +26,7 @@ from nacre.costs.value_terms import ValueTerms
 from nacre.costs.weights import read_price
 from nacre.errors import InputError
 from nacre.logs import Log
-from nacre.policies.policy import Policy, describe_space
+from nacre.policies.policy import Policy
 
 Importance = Callable[[Array], Array]
 
@@ -277,22 +277,6 @@ class SwitchingCost:
             standard_error=error,
             n_states=n,
         )
-
-
-def check_same_spaces(old_policy: Policy, new_policy: Policy) -> None:
-    """Raise `InputError` if two policies do not act between the same spaces."""
-    problems = []
-    for what in ("observation", "action"):
-        old, new = getattr(old_policy, f"{what}_space"), getattr(new_policy, f"{what}_space")
-        sizes = [getattr(policy.signature, f"{what}_size") for policy in (old_policy, new_policy)]
-        if type(old) is not type(new) or sizes[0] != sizes[1]:
-            problems.append(
-                f"the policies do not fit together: the old one's {what}s are "
-                f"{describe_space(old)}, the new one's {describe_space(new)}; both must act in "
-                "the same world"
-            )
-    if problems:
-        raise InputError(problems)
 
 
 def _weigh(importance: Importance | None, states: Array, shape: tuple[int, ...]) -> Array:

@@ -9,7 +9,7 @@ import numpy as np
 
 from nacre.errors import InputError
 from nacre.logs import Log
-from nacre.policies.policy import Policy
+from nacre.policies.policy import Policy, describe_space
 
 
 def check_log_fits(log: Log, policy: Policy, name: str = "the policy") -> None:
@@ -31,6 +31,22 @@ def check_log_fits(log: Log, policy: Policy, name: str = "the policy") -> None:
             problems.append(
                 f"{name} does not fit the log: its {what} are {_describe(other)}, those of the log "
                 f"are {_describe(mine)}; give a log and policies of the same world"
+            )
+    if problems:
+        raise InputError(problems)
+
+
+def check_same_spaces(old_policy: Policy, new_policy: Policy) -> None:
+    """Raise `InputError` if two policies do not act between the same spaces."""
+    problems = []
+    for what in ("observation", "action"):
+        old, new = getattr(old_policy, f"{what}_space"), getattr(new_policy, f"{what}_space")
+        sizes = [getattr(policy.signature, f"{what}_size") for policy in (old_policy, new_policy)]
+        if type(old) is not type(new) or sizes[0] != sizes[1]:
+            problems.append(
+                f"the policies do not fit together: the old one's {what}s are "
+                f"{describe_space(old)}, the new one's {describe_space(new)}; both must act in "
+                "the same world"
             )
     if problems:
         raise InputError(problems)

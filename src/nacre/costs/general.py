@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from nacre.costs.feasibility import MISFIT, check_plans, measure_misfit
 from nacre.costs.grounds import (
     Ground,
     check_ground_fits,
@@ -22,12 +23,9 @@ from nacre.costs.grounds import (
 from nacre.costs.groups import ActionGroups, Atoms
 from nacre.costs.moments import gaussian_costs
 from nacre.costs.plans import (
-    MISFIT,
     Plans,
-    check_plans,
     independent_plans,
     matched_plan_cost,
-    measure_misfit,
     optimal_plan_cost,
     plan_cost,
 )

@@ -36,10 +36,8 @@ from nacre.errors import InputError
 
 __all__ = [
     "Plans",
-    "check_plans",
     "independent_plans",
     "matched_plan_cost",
-    "measure_misfit",
     "optimal_plan_cost",
     "optimal_plans",
     "optimal_transport",
@@ -47,10 +45,6 @@ __all__ = [
     "plan_cost",
     "surplus",
 ]
-
-
-MISFIT = 1e-5
-"""How far a plan's masses may be off its marginals: rounding of float32, over large supports."""
 
 
 class Plans(NamedTuple):
@@ -197,88 +191,6 @@ def matched_plan_cost(
     )
     learning = _couple_parts(rho > 0, eta > 0, rho, eta, first, size - n, size - n)
     return price_moves(learning, first), transaction
-
-
-def check_plans(
-    plans: Plans,
-    old: ArrayLike,
-    new: ArrayLike,
-    membership_old: ArrayLike,
-    membership_new: ArrayLike,
-) -> None:
-    """Raise `InputError` unless γ ∈ C(ρ, η) and λ = Σ τ_ℓ λ_ℓ; shapes as in `surplus`.
-
-    Both then add up to a feasible plan from the old to the new distribution (Proposition
-    "FeasibleTransportPlan").
-    """
-    wanted = (*jnp.broadcast_shapes(jnp.shape(old)[:-1], jnp.shape(new)[:-1]),)
-    shape = (*wanted, jnp.shape(old)[-1], jnp.shape(new)[-1])
-    problems = [
-        f"the {name} plan has shape {jnp.shape(plan)}, expected {shape}: a row for each old and a "
-        "column for each new action"
-        for name, plan in zip(plans._fields, plans, strict=True)
-        if jnp.shape(plan)[-2:] != shape[-2:]
-    ]
-    if not problems:
-        misfits = measure_misfit(plans, old, new, membership_old, membership_new)
-        problems = [
-            f"the {name} plan {how} by up to {float(jnp.max(misfit)):.3g}; {remedy}"
-            for name, how, remedy, misfit in zip(*_CONDITIONS, misfits, strict=True)
-            if not float(jnp.max(misfit)) <= MISFIT
-        ]
-    if problems:
-        raise InputError(problems)
-
-
-_CONDITIONS = (
-    ("learning", "learning", "learning", "transaction", "transaction", "transaction"),
-    (
-        "has negative or missing masses,",
-        "misses the surplus of the old actions",
-        "misses the deficit of the new actions",
-        "has negative or missing masses,",
-        "misses what stays of the old actions",
-        "misses what stays of the new actions, or leaves their group,",
-    ),
-    (
-        "masses are not negative",
-        "its rows must add up to ρ, see nacre.costs.plans.surplus",
-        "its columns must add up to η, see nacre.costs.plans.surplus",
-        "masses are not negative",
-        "within each group its rows must add up to τ times the old distribution there",
-        "within each group its columns must add up to τ times the new distribution there",
-    ),
-)
-
-
-@jax.jit
-def measure_misfit(
-    plans: Plans,
-    old: ArrayLike,
-    new: ArrayLike,
-    membership_old: ArrayLike,
-    membership_new: ArrayLike,
-) -> tuple[jax.Array, ...]:
-    """How far plans are from feasible, each (...,): γ negative, its rows, its columns; λ the same.
-
-    NaN where a plan has entries that are not numbers. Shapes as in `surplus`.
-    """
-    old, new, of_old, of_new = _read(old, new, membership_old, membership_new)
-    a, b = _group_mass(old, of_old), _group_mass(new, of_new)
-    rho, eta, tau = surplus(old, new, of_old, of_new)
-    gamma, lam = (jnp.asarray(plan, old.dtype) for plan in plans)
-    # Mass of λ that leaves its group is missing in its row and in its column.
-    within = lam * jnp.einsum("...il,...jl->...ij", of_old, of_new)
-    stays, becomes = old * _spread(divide(tau, a), of_old), new * _spread(divide(tau, b), of_new)
-    return (
-        jnp.max(-gamma, axis=(-2, -1)),
-        jnp.max(jnp.abs(gamma.sum(-1) - rho), axis=-1),
-        jnp.max(jnp.abs(gamma.sum(-2) - eta), axis=-1),
-        jnp.max(-lam, axis=(-2, -1)),
-        jnp.max(jnp.abs(within.sum(-1) - stays), axis=-1),
-        jnp.max(jnp.abs(within.sum(-2) - becomes), axis=-1)
-        + jnp.abs(within - lam).sum(axis=(-2, -1)),
-    )
 
 
 def _optimal_moves(

@@ -18,7 +18,7 @@ from nacre.learners.online.soft_actor_critic import OnlineConfig, init_soft
 from nacre.learners.online.training import OnlineResult, train_online
 from nacre.policies import TabularPolicy
 from nacre.training.batches import Batch
-from tests.learners.online.test_training import CONFIG, make_ring
+from tests.support.online import CONFIG, make_ring
 
 NET = NetOnlineConfig(**{name: getattr(CONFIG, name) for name in CONFIG.as_json()})
 STAYING = TabularPolicy.from_probabilities([[0.9, 0.1], [0.9, 0.1], [0.9, 0.1]])

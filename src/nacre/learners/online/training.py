@@ -6,27 +6,24 @@ is what lets a stopped training go on and end with the same bits.
 
 from __future__ import annotations
 
-import dataclasses
-import hashlib
 import json
 import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from nacre.costs.description import describe_cost
-from nacre.costs.family import check_same_spaces
+from nacre.costs.fit import check_same_spaces
 from nacre.errors import InputError
 from nacre.estimators.simulation import N_EPISODES, N_STEPS, simulate_value
 from nacre.files.commit import commit_files
-from nacre.learners.net_actor_critic.checkpoint import read_checkpoint, write_checkpoint
 from nacre.learners.online.episodes import Episodes
+from nacre.learners.online.journal import Journal, OnlineEpoch, identify, name_method
 from nacre.learners.online.net_actor_critic import Leaving, NetOnlineConfig, NetStep
 from nacre.learners.online.replay import Replay
 from nacre.learners.online.soft_actor_critic import (
@@ -46,26 +43,6 @@ from nacre.policies.network_policy import MLPPolicy
 from nacre.simulators.registry import Simulator, World
 from nacre.simulators.rollouts import draw_actions, uniform_actions
 from nacre.training.progress import NoProgress, Progress, ProgressEvent
-
-
-@dataclass(frozen=True)
-class OnlineEpoch:
-    """One epoch of online training; the first has uniform actions and no updates.
-
-    `value` is the mean discounted return of its episodes, those that had room for their full length
-    before the epoch's end; NaN where none had. The rest are averages over the updates.
-    """
-
-    epoch: int
-    steps: int
-    updates: int
-    episodes: int
-    value: float
-    critic_loss: float
-    q: float
-    entropy: float
-    temperature: float
-    seconds: float
 
 
 @dataclass(frozen=True)
@@ -130,7 +107,7 @@ def train_online(
     replay = Replay(world.signature, n_rows)
     state = init_soft(config, jax.random.key(seed), world.signature)
     path = None if checkpoint is None else Path(checkpoint)
-    journal = _Journal(path, _identify(world, config, seed, leaving), replay)
+    journal = Journal(path, identify(world, config, seed, leaving), replay)
     state = journal.resume(state)
     history = journal.history
     healthy = complete = True
@@ -294,11 +271,6 @@ class _Epoch:
         return state, bool(ok)
 
 
-def name_method(config: OnlineConfig) -> str:
-    """What the training is called."""
-    return "net actor-critic" if isinstance(config, NetOnlineConfig) else "soft actor-critic"
-
-
 def _check(world: World, config: OnlineConfig, leaving: Leaving | None) -> None:
     problems = []
     if leaving is not None:
@@ -341,41 +313,3 @@ def _reason(history: Sequence[OnlineEpoch], config: OnlineConfig) -> str | None:
         if latest.value >= config.stop_value:
             return f"reached {latest.value:.4g} in epoch {latest.epoch}"
     return "all epochs done" if len(history) > config.epochs else None
-
-
-def _identify(world: World, config: OnlineConfig, seed: int, leaving: Leaving | None) -> str:
-    settings = config.as_json() | {"stop_value": None}
-    parts: list[Any] = [world.name, world.side_by_side, settings, seed]
-    if isinstance(config, NetOnlineConfig):
-        parts.append(name_method(config))
-    if leaving is not None:
-        parts += [fingerprint(leaving.old_policy), describe_cost(leaving.cost)]
-    described = json.dumps(parts, sort_keys=True)
-    return hashlib.sha256(described.encode()).hexdigest()
-
-
-class _Journal:
-    """The epochs so far, and their copy on disk, with the state and the replay, if kept."""
-
-    def __init__(self, path: Path | None, identity: str, replay: Replay) -> None:
-        self.history: list[OnlineEpoch] = []
-        self._path, self._identity, self._replay = path, identity, replay
-
-    def resume(self, state: SoftState) -> SoftState:
-        """The state that the file holds, and its epochs and rows; else the one given."""
-        if self._path is None or not self._path.exists():
-            return state
-        like = cast(Any, (state, self._replay.columns))
-        restored, records = read_checkpoint(self._path, like, self._identity)
-        state, columns = cast(Any, restored)
-        self.history += [OnlineEpoch(**record) for record in records]
-        self._replay.restore(columns, sum(record.steps for record in self.history))
-        return state
-
-    def add(self, record: OnlineEpoch, state: SoftState) -> None:
-        """One more epoch and the state after it."""
-        self.history.append(record)
-        if self._path is not None:
-            records = [dataclasses.asdict(one) for one in self.history]
-            kept = cast(Any, (state, self._replay.columns))
-            write_checkpoint(self._path, kept, self._identity, records)
