@@ -21,6 +21,7 @@ from nacre.costs import GuardrailTerms, SwitchingCost, ValueTerms, write_cost
 from nacre.errors import InputError
 from nacre.estimators import exact
 from nacre.logs import Log, read_log
+from tests.support.estimates import make_estimate
 from tests.support.rooms import (
     BEST,
     DISCOUNT,
@@ -199,6 +200,13 @@ def test_what_lies_outside_is_charged_by_all_that_was_seen() -> None:
     assert adapted.excess == overlap.excess
     assert outcome.old_mean > 0
     assert math.isfinite(outcome.old_error)
+    # One episode at most has it: too few to say anything.
+    assert outcome.events <= 1
+    (estimate,) = outcome.as_evidence([make_estimate(0.0)]).estimates
+    assert not estimate.informative
+    assert "episodes have another outcome than most" in estimate.reason
+    some = dataclasses.replace(outcome, events=12)
+    assert some.as_evidence([make_estimate(0.0)]).estimates[0].degrees == 11.0
 
 
 def test_every_guardrail_has_the_same_tasks() -> None:

@@ -20,6 +20,8 @@ from nacre.inference.guardrails import GuardrailEvidence
 from nacre.logs import Log
 from nacre.logs.checks.problems import show, show_names
 
+LEAST_EVENTS = 5
+
 
 @dataclass(frozen=True)
 class Outcome(Split):
@@ -30,6 +32,7 @@ class Outcome(Split):
         least: Least of the discounted sums to go, or 0, and
         most: the largest of them, or 0.
         value: Their mean at the starts of episodes.
+        events: Episodes whose outcome is not the most common one.
         old_mean: The outcome under the old policy, in its own sign; NaN where it is not known.
         old_error: Its standard error; infinite where it is not known.
     """
@@ -38,6 +41,7 @@ class Outcome(Split):
     least: float
     most: float
     value: float
+    events: int
     old_mean: float
     old_error: float
 
@@ -49,8 +53,19 @@ class Outcome(Split):
         return dataclasses.replace(overlap, least=self.least, most=self.most, old_value=self.value)
 
     def as_evidence(self, estimates: Iterable[Estimate]) -> GuardrailEvidence:
-        """What the rule sees of one finalist."""
-        return GuardrailEvidence(self.terms, tuple(estimates), self.old_mean, self.old_error)
+        """What the rule sees of one finalist.
+
+        The error of a rare outcome rests on the few episodes that have it, so that it has no more
+        degrees of freedom than they have.
+        """
+        rest = [self._limit(one) for one in estimates]
+        return GuardrailEvidence(self.terms, tuple(rest), self.old_mean, self.old_error)
+
+    def _limit(self, estimate: Estimate) -> Estimate:
+        if self.events < LEAST_EVENTS:
+            reason = f"{self.events} episodes have another outcome than most, {LEAST_EVENTS} needed"
+            return dataclasses.replace(estimate, informative=False, reason=reason)
+        return dataclasses.replace(estimate, degrees=min(estimate.degrees, self.events - 1.0))
 
 
 def open_outcome(
@@ -71,6 +86,7 @@ def open_outcome(
         min(0.0, float(to_go.min())),
         max(0.0, float(to_go.max())),
         float(to_go[test.offsets[:-1]].mean()),
+        _count_events(test, setting.config.discount),
         math.nan if own is None else own.mean,
         math.inf if own is None else own.standard_error,
     )
@@ -80,6 +96,12 @@ def take_outcome(log: Log, column: str, sign: float = 1.0) -> Log:
     """The log with a further column in the reward's place."""
     values = sign * np.asarray(log.columns[column], np.float64)
     return dataclasses.replace(log, rewards=values.astype(np.float32))
+
+
+def _count_events(log: Log, discount: float) -> int:
+    """Episodes whose outcome is not the most common one."""
+    _, counts = np.unique(log.returns(discount), return_counts=True)
+    return int(log.n_episodes - counts.max())
 
 
 def check_guardrails(log: Log, guardrails: Iterable[GuardrailTerms]) -> list[str]:
