@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nacre.advice.guardrails import check_guardrails, open_outcome, take_outcome
+from nacre.advice.guardrails import open_outcome, take_outcome
 from nacre.advice.pipeline import advise
 from nacre.advice.plan import plan_tasks
 from nacre.advice.record import GuardrailEntry, check_decision
 from nacre.advice.result import Advice
 from nacre.advice.tasks import check_log, prepare_overlap, split_log
 from nacre.costs import GuardrailTerms, SwitchingCost, ValueTerms, write_cost
+from nacre.costs.fit import check_guardrails
 from nacre.errors import InputError
 from nacre.estimators import exact
 from nacre.logs import Log, read_log

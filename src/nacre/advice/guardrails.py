@@ -18,7 +18,6 @@ from nacre.diagnostics.overlap import Overlap, continue_returns
 from nacre.estimators.base import Estimate
 from nacre.inference.guardrails import GuardrailEvidence
 from nacre.logs import Log
-from nacre.logs.checks.problems import show, show_names
 
 LEAST_EVENTS = 5
 
@@ -102,30 +101,3 @@ def _count_events(log: Log, discount: float) -> int:
     """Episodes whose outcome is not the most common one."""
     _, counts = np.unique(log.returns(discount), return_counts=True)
     return int(log.n_episodes - counts.max())
-
-
-def check_guardrails(log: Log, guardrails: Iterable[GuardrailTerms]) -> list[str]:
-    """Problems of guardrails with a log: a line each."""
-    problems = []
-    left_out = log.provenance.get("left_out")
-    for terms in guardrails:
-        place = f"guardrail: the column {show(terms.column)}"
-        if terms.column not in log.columns:
-            known = f"there are {show_names(log.columns)}" if log.columns else "it has none"
-            if isinstance(left_out, dict) and terms.column in left_out:
-                why = f"was left out of the log ({left_out[terms.column]}); write numbers there"
-            else:
-                why = f"is not a further column of the log: {known}; name one of the log's own"
-            problems.append(f"{place} {why}")
-            continue
-        values = np.asarray(log.columns[terms.column])
-        if values.ndim != 1:
-            problems.append(
-                f"{place} has {values.shape[1]} numbers a row; keep the one that is meant"
-            )
-        elif not np.isfinite(values).all():
-            row = int(np.flatnonzero(~np.isfinite(values))[0])
-            problems.append(
-                f"{place} is {values[row]} in row {row}; fill it in, or drop its episode"
-            )
-    return problems

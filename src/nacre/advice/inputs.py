@@ -12,11 +12,10 @@ from jaxtyping import ArrayLike
 from numpy.typing import NDArray
 
 from nacre.advice.config import AdviceConfig
-from nacre.advice.guardrails import check_guardrails
 from nacre.advice.setting import Setting
 from nacre.costs import SwitchingCost, read_cost
 from nacre.costs.family import check_same_spaces
-from nacre.costs.fit import check_log_fits
+from nacre.costs.fit import check_guardrails, check_log_fits
 from nacre.errors import InputError
 from nacre.learners.base import Candidate
 from nacre.logs import ColumnMap, Log, read_log
