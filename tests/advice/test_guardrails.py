@@ -12,16 +12,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nacre.advice.guardrails import check_guardrails, open_outcome, take_outcome
+from nacre.advice.guardrails import open_outcome, take_outcome
 from nacre.advice.pipeline import advise
 from nacre.advice.plan import plan_tasks
 from nacre.advice.record import GuardrailEntry, check_decision
 from nacre.advice.result import Advice
 from nacre.advice.tasks import check_log, prepare_overlap, split_log
 from nacre.costs import GuardrailTerms, SwitchingCost, ValueTerms, write_cost
+from nacre.costs.fit import check_guardrails
 from nacre.errors import InputError
 from nacre.estimators import exact
 from nacre.logs import Log, read_log
+from tests.support.estimates import make_estimate
 from tests.support.rooms import (
     BEST,
     DISCOUNT,
@@ -204,6 +206,13 @@ def test_what_lies_outside_is_charged_by_all_that_was_seen() -> None:
     sent = pickle.loads(pickle.dumps(outcome))  # noqa: S301 - our own
     assert (sent.terms, sent.least, sent.old_mean) == (terms, outcome.least, outcome.old_mean)
     np.testing.assert_array_equal(sent.test.rewards, outcome.test.rewards)
+    # One episode at most has it: too few to say anything.
+    assert outcome.events <= 1
+    (estimate,) = outcome.as_evidence([make_estimate(0.0)]).estimates
+    assert not estimate.informative
+    assert "episodes have another outcome than most" in estimate.reason
+    some = dataclasses.replace(outcome, events=12)
+    assert some.as_evidence([make_estimate(0.0)]).estimates[0].degrees == 11.0
 
 
 def test_every_guardrail_has_the_same_tasks() -> None:

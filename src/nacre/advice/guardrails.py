@@ -19,7 +19,8 @@ from nacre.diagnostics.overlap import Overlap, continue_returns
 from nacre.estimators.base import Estimate
 from nacre.inference.guardrails import GuardrailEvidence
 from nacre.logs import Log
-from nacre.logs.checks.problems import show, show_names
+
+LEAST_EVENTS = 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +32,7 @@ class Outcome(Split):
         least: Least of the discounted sums to go, or 0, and
         most: the largest of them, or 0.
         value: Their mean at the starts of episodes.
+        events: Episodes whose outcome is not the most common one.
         old_mean: The outcome under the old policy, in its own sign; NaN where it is not known.
         old_error: Its standard error; infinite where it is not known.
     """
@@ -39,6 +41,7 @@ class Outcome(Split):
     least: float
     most: float
     value: float
+    events: int
     old_mean: float
     old_error: float
 
@@ -55,8 +58,19 @@ class Outcome(Split):
         return dataclasses.replace(overlap, least=self.least, most=self.most, old_value=self.value)
 
     def as_evidence(self, estimates: Iterable[Estimate]) -> GuardrailEvidence:
-        """What the rule sees of one finalist."""
-        return GuardrailEvidence(self.terms, tuple(estimates), self.old_mean, self.old_error)
+        """What the rule sees of one finalist.
+
+        The error of a rare outcome rests on the few episodes that have it, so that it has no more
+        degrees of freedom than they have.
+        """
+        rest = [self._limit(one) for one in estimates]
+        return GuardrailEvidence(self.terms, tuple(rest), self.old_mean, self.old_error)
+
+    def _limit(self, estimate: Estimate) -> Estimate:
+        if self.events < LEAST_EVENTS:
+            reason = f"{self.events} episodes have another outcome than most, {LEAST_EVENTS} needed"
+            return dataclasses.replace(estimate, informative=False, reason=reason)
+        return dataclasses.replace(estimate, degrees=min(estimate.degrees, self.events - 1.0))
 
 
 def open_outcome(
@@ -77,6 +91,7 @@ def open_outcome(
         least=min(0.0, float(to_go.min())),
         most=max(0.0, float(to_go.max())),
         value=float(to_go[test.offsets[:-1]].mean()),
+        events=_count_events(test, setting.config.discount),
         old_mean=math.nan if own is None else own.mean,
         old_error=math.inf if own is None else own.standard_error,
     )
@@ -88,28 +103,7 @@ def take_outcome(log: Log, column: str, sign: float = 1.0) -> Log:
     return dataclasses.replace(log, rewards=values.astype(np.float32))
 
 
-def check_guardrails(log: Log, guardrails: Iterable[GuardrailTerms]) -> list[str]:
-    """Problems of guardrails with a log: a line each."""
-    problems = []
-    left_out = log.provenance.get("left_out")
-    for terms in guardrails:
-        place = f"guardrail: the column {show(terms.column)}"
-        if terms.column not in log.columns:
-            known = f"there are {show_names(log.columns)}" if log.columns else "it has none"
-            if isinstance(left_out, dict) and terms.column in left_out:
-                why = f"was left out of the log ({left_out[terms.column]}); write numbers there"
-            else:
-                why = f"is not a further column of the log: {known}; name one of the log's own"
-            problems.append(f"{place} {why}")
-            continue
-        values = np.asarray(log.columns[terms.column])
-        if values.ndim != 1:
-            problems.append(
-                f"{place} has {values.shape[1]} numbers a row; keep the one that is meant"
-            )
-        elif not np.isfinite(values).all():
-            row = int(np.flatnonzero(~np.isfinite(values))[0])
-            problems.append(
-                f"{place} is {values[row]} in row {row}; fill it in, or drop its episode"
-            )
-    return problems
+def _count_events(log: Log, discount: float) -> int:
+    """Episodes whose outcome is not the most common one."""
+    _, counts = np.unique(log.returns(discount), return_counts=True)
+    return int(log.n_episodes - counts.max())

@@ -13,10 +13,9 @@ from jaxtyping import ArrayLike
 from numpy.typing import NDArray
 
 from nacre.advice.config import AdviceConfig
-from nacre.advice.guardrails import check_guardrails
 from nacre.advice.setting import Setting
 from nacre.costs import PolicyCost, SwitchingCost, read_cost
-from nacre.costs.fit import check_log_fits, check_same_spaces
+from nacre.costs.fit import check_guardrails, check_log_fits, check_same_spaces
 from nacre.errors import InputError
 from nacre.learners.base import Candidate
 from nacre.logs import ColumnMap, Log, read_log

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import gymnasium
 import numpy as np
 
+from nacre.costs.guardrail_terms import GuardrailTerms
 from nacre.errors import InputError
 from nacre.logs import Log
+from nacre.logs.checks.problems import show, show_names
 from nacre.policies.policy import Policy, describe_space
 
 
@@ -77,3 +80,30 @@ def _describe(space: gymnasium.Space[Any]) -> str:
         return f"numbers from 0 to {int(space.n) - 1}"
     size = int(np.prod(space.shape or ()))
     return f"vectors of {size} {'number' if size == 1 else 'numbers'}"
+
+
+def check_guardrails(log: Log, guardrails: Iterable[GuardrailTerms]) -> list[str]:
+    """Problems of guardrails with a log: a line each."""
+    problems = []
+    left_out = log.provenance.get("left_out")
+    for terms in guardrails:
+        place = f"guardrail: the column {show(terms.column)}"
+        if terms.column not in log.columns:
+            known = f"there are {show_names(log.columns)}" if log.columns else "it has none"
+            if isinstance(left_out, dict) and terms.column in left_out:
+                why = f"was left out of the log ({left_out[terms.column]}); write numbers there"
+            else:
+                why = f"is not a further column of the log: {known}; name one of the log's own"
+            problems.append(f"{place} {why}")
+            continue
+        values = np.asarray(log.columns[terms.column])
+        if values.ndim != 1:
+            problems.append(
+                f"{place} has {values.shape[1]} numbers a row; keep the one that is meant"
+            )
+        elif not np.isfinite(values).all():
+            row = int(np.flatnonzero(~np.isfinite(values))[0])
+            problems.append(
+                f"{place} is {values[row]} in row {row}; fill it in, or drop its episode"
+            )
+    return problems

@@ -135,7 +135,7 @@ def _guard(rule: Rule, evidence: Sequence[Evidence], circumstances: Circumstance
     left = [place for place in every if not evidence[place].find_broken(level)]
     decision = decide(held) if held else None
     if decision is not None and decision.verdict == "switch":
-        return decision
+        return dataclasses.replace(decision, reason=f"{decision.reason}; all guardrails hold")
     decision = decide(left or every)
     chosen = evidence[decision.chosen]
     if not left:

@@ -11,8 +11,9 @@ LONGEST_UNIT = 24
 
 
 def name_outcome(entry: GuardrailEntry) -> str:
-    """The column, and which way is better."""
-    return f"{clean(entry.column)} ({entry.better} is better)"
+    """The column with its unit, and which way is better."""
+    unit = f", in {_clean_unit(entry)}" if entry.unit else ""
+    return f"{clean(entry.column)}{unit} ({entry.better} is better)"
 
 
 def state_change(entry: GuardrailEntry) -> str:
@@ -31,7 +32,7 @@ def state_allowed(entry: GuardrailEntry) -> str:
     amount = add_unit(format_number(entry.allowed), unit)
     if not entry.relative:
         return f"{amount} {way}"
-    return f"{amount} {way}: {format_share(entry.worst)} of the old policy's, at least"
+    return f"{amount} {way} ({format_share(entry.worst)})"
 
 
 def state_answer(entry: GuardrailEntry) -> str:

@@ -90,6 +90,8 @@ def test_the_script_gets_plain_numbers_and_words(document: dict[str, Any]) -> No
         "fixed",
         "error_share",
         "error_fixed",
+        "held",
+        "broken",
     }
     json.dumps(data, allow_nan=False)
 

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from nacre.report.guardrails import name_outcome, state_allowed, state_answer, state_change
+from nacre.report.guardrails import name_outcome, state_allowed, state_answer
 from nacre.report.sections.base import Context
-from nacre.report.sentences import state_level
+from nacre.report.sentences import state_interval, state_level
 from nacre.report.templates import render
-from nacre.report.terms import add_unit
-from nacre.report.text import clean, format_number
+from nacre.report.text import format_number
 
 
 @dataclass(frozen=True)
@@ -31,8 +30,8 @@ class Guardrails:
             rows=[
                 (
                     name_outcome(one),
-                    add_unit(format_number(one.old_value, one.old_error), clean(one.unit, 24)),
-                    state_change(one),
+                    format_number(one.old_value, one.old_error),
+                    state_interval(one.change),
                     state_allowed(one),
                     state_answer(one),
                 )
