@@ -17,7 +17,7 @@ from nacre.logs.schema.categories import number_categories
 from nacre.logs.schema.draft import Draft
 from nacre.logs.schema.features import FeatureReader, is_encoded
 from nacre.logs.schema.mapping import ColumnMap, Label
-from nacre.logs.schema.parts import FIELDS, VECTORS
+from nacre.logs.schema.parts import FIELDS, MASK, VECTORS
 from nacre.logs.schema.recognition import Reading, listed
 from nacre.logs.schema.source import Source
 from nacre.logs.storage.stores import MEMORY, Store, blocks
@@ -57,14 +57,14 @@ class FieldReader:
 
     def read(self) -> None:
         """Read all of them; what is wrong is left out."""
-        for part in (*FIELDS, "done", "step", "order", "propensity"):
+        for part in (*FIELDS, "done", "step", "order", "propensity", MASK):
             names = self._reading.columns.get(part)
             values = None if names is None else self._read_part(part, names)
             if values is None:
                 continue
             if part == "order":
                 self._draft.order = values
-            elif part in ("step", "propensity"):
+            elif part in ("step", "propensity", MASK):
                 self._draft.columns[part] = values
             else:
                 self._draft.fields[part] = values
@@ -258,7 +258,7 @@ def load_beside(
             complete = False
             continue
         if vectors is None:
-            dtype = np.dtype(np.float32) if part in VECTORS and len(names) > 1 else values.dtype
+            dtype = np.dtype(np.float32) if part in (*VECTORS, MASK) and len(names) > 1 else values.dtype
             vectors = store.empty((len(values), len(names)), dtype)
         if len(values) != len(vectors):
             problems.add(

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from nacre.errors import InputError
 from nacre.logs.checks.problems import Problems, show, show_path
-from nacre.logs.schema.parts import VECTORS
+from nacre.logs.schema.parts import MASK, VECTORS
 
 Label: TypeAlias = "str | int | float | bool"
 Missing: TypeAlias = "str | float"
@@ -100,7 +100,7 @@ def read_value(key: str, value: object, problems: Problems) -> Any:
 
 
 def _read_names(key: str, value: object, problems: Problems) -> Any:
-    several = key in VECTORS or key in LISTS
+    several = key in (*VECTORS, *LISTS, MASK)
     if isinstance(value, str) and value:
         return (value,) if key in LISTS else value
     if isinstance(value, bool) and value in _CONSTANTS.get(key, ()):

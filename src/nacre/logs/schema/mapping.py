@@ -20,7 +20,7 @@ from nacre.logs.schema.map_values import (
     read_toml,
     read_value,
 )
-from nacre.logs.schema.parts import VECTORS
+from nacre.logs.schema.parts import MASK, VECTORS
 from nacre.logs.schema.spaces import JSON
 
 __all__ = ["KEYS", "PERIODS", "ColumnMap", "Columns", "Label", "read_columns"]
@@ -46,6 +46,7 @@ class ColumnMap:
         order: Numbers or times by which the rows of an episode are put in order.
         period: If `episode` is a column of times, how long an episode is: hour, day, week, month.
         propensity: The probability, or density, that the old policy gave to the action taken.
+        allowed: Columns that say which actions were allowed, one for each action in its order.
         labels: For a part or a column, its values in the order that numbers them from 0.
         encode: By column of the observation, how it becomes numbers: number, one_hot, ordinal,
             time or date; for "action", from_one_hot.
@@ -74,6 +75,7 @@ class ColumnMap:
     order: str | None = None
     period: str | None = None
     propensity: str | None = None
+    allowed: str | tuple[str, ...] | None = None
     labels: Mapping[str, tuple[Label, ...]] = field(default_factory=dict)
     encode: Mapping[str, str] = field(default_factory=dict)
     missing: Mapping[str, Missing] = field(default_factory=dict)
@@ -90,7 +92,7 @@ class ColumnMap:
     @property
     def named(self) -> dict[str, str | tuple[str, ...]]:
         """The columns by what they hold, as far as the map names them."""
-        values = {name: getattr(self, name) for name in (*SINGLE, *VECTORS)}
+        values = {name: getattr(self, name) for name in (*SINGLE, *VECTORS, MASK)}
         return {name: v for name, v in values.items() if v is not None and v not in (False, True)}
 
     def find_labels(self, part: str, column: str | None = None) -> tuple[Label, ...] | None:

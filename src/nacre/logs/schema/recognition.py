@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 from nacre.logs.checks.problems import Problems, show, show_names
 from nacre.logs.schema.mapping import ColumnMap, Label
-from nacre.logs.schema.parts import FIELDS, REQUIRED, VECTORS
+from nacre.logs.schema.masks import STEMS, find_labelled
+from nacre.logs.schema.parts import FIELDS, MASK, REQUIRED, VECTORS
 from nacre.logs.schema.spaces import JSON
 
 # By what is left of a name without capitals, blanks and hyphens.
@@ -115,6 +116,9 @@ def recognise(columns: ColumnMap, names: Sequence[str], problems: Problems) -> R
                 assumed[part] = stem
         elif stem is not None:
             wrong.add(part)
+    if MASK not in columns.named:
+        mask = _recognise_mask(columns, parts, names_left, problems)
+        parts.update({MASK: mask} if mask is not None else {})
     if "step" in names_left and "step" not in taken:
         parts["step"] = "step"
     by_flags = columns.episode is False or _looks_like_arrays(parts)
@@ -148,7 +152,7 @@ def _resolve_given(
     problems: Problems,
 ) -> str | tuple[str, ...] | None:
     is_stem = isinstance(given, str) and given not in names and given in find_numbered(names)
-    if is_stem and part in VECTORS:
+    if is_stem and part in (*VECTORS, MASK):
         return _resolve(str(given), names, problems)
     absent = [name for name in listed(given) if name not in names]
     if not absent:
@@ -200,6 +204,21 @@ def _recognise_field(
         f"write {part} = {_quote(called[0])} in the column map, or which it is",
     )
     return called[0]
+
+
+def _recognise_mask(
+    columns: ColumnMap,
+    parts: Mapping[str, str | tuple[str, ...]],
+    names: Sequence[str],
+    problems: Problems,
+) -> str | tuple[str, ...] | None:
+    """Return the columns that say which actions are allowed, by their names."""
+    free = [name for name in names if name not in {n for p in parts.values() for n in listed(p)}]
+    families = find_numbered(free)
+    for stem in STEMS:
+        if stem in free or stem in families:
+            return _resolve(stem, free, problems)
+    return find_labelled(columns, parts, free, problems)
 
 
 def _normalise(name: str) -> str:

@@ -16,8 +16,15 @@ from nacre.logs.schema.draft import Draft
 from nacre.logs.schema.fields import FieldReader, load_beside
 from nacre.logs.schema.mapping import ColumnMap
 from nacre.logs.schema.metadata import ColumnForm, Metadata
-from nacre.logs.schema.parts import VECTORS, is_reserved
-from nacre.logs.schema.recognition import Reading, find_numbered, missing_episode, recognise
+from nacre.logs.schema.masks import name_mask
+from nacre.logs.schema.parts import MASK, VECTORS, is_reserved
+from nacre.logs.schema.recognition import (
+    Reading,
+    find_numbered,
+    listed,
+    missing_episode,
+    recognise,
+)
 from nacre.logs.schema.source import Source
 
 
@@ -51,6 +58,8 @@ def draft_log(
     _settle_ends(reading, draft, problems)
     if reading.names:
         draft.provenance["columns"] = dict(reading.names)
+    observed, masked = (listed(reading.columns.get(part, ())) for part in ("observation", MASK))
+    name_mask(draft, observed, masked)
     draft.record_encodings()
     _load_further(source, reading, draft, problems)
     draft.drop_missing(problems)

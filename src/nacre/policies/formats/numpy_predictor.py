@@ -166,7 +166,17 @@ class Predictor:
         return np.atleast_2d(rows), rows.ndim == 1
 
     def _evaluate(self, rows: Any) -> Any:
-        """What the head reads, a row each."""
+        """What the head reads, a row each: -inf for actions that the row does not allow."""
+        outputs, mask = self._evaluate_all(rows), self.observation_space.get("mask", 0)
+        if not mask:
+            return outputs
+        allowed = rows[:, -mask:] > 0.5
+        allowed = allowed | ~allowed.any(axis=-1, keepdims=True)
+        masked = np.where(allowed, outputs, -np.inf)
+        silent = np.isneginf(masked).all(axis=-1, keepdims=True)
+        return np.where(silent, np.where(allowed, 0.0, -np.inf), masked)
+
+    def _evaluate_all(self, rows: Any) -> Any:
         tensors = self._tensors
         if self.description["kind"] == "tabular":
             return tensors["logits"][rows]
@@ -247,7 +257,8 @@ def _encode(encoding: dict[str, Any], row: dict[str, Any]) -> list[float]:
     elif kind in CYCLES:
         number = _find_seconds(value, encoding.get("time_format"))
     else:
-        number = float(str(value).replace(encoding.get("unit") or "\0", "").strip())
+        text = str(value).replace(encoding.get("unit") or "\0", "").strip()
+        number = float({"true": "1", "false": "0"}.get(text.lower(), text))
     numbers = [number]
     if kind in CYCLES:
         angles = [2 * math.pi * math.fmod(number, length) / length for length in CYCLES[kind]]
