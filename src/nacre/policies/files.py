@@ -18,6 +18,7 @@ from nacre.policies.cloning.remembered import remember_uncertainty
 from nacre.policies.formats.base import PolicyFormat, PolicyOptions, Provenance
 from nacre.policies.formats.registry import describe_formats, find_by_name, find_by_object
 from nacre.policies.formats.safetensors import fingerprint
+from nacre.policies.masks import respect_mask
 from nacre.policies.networks import Activation
 from nacre.policies.policy import Policy, Signature
 from nacre.policies.writing import write_policy
@@ -76,7 +77,10 @@ def read_policy_with_provenance(
     source: Any, options: PolicyOptions | None = None
 ) -> tuple[Policy, Provenance]:
     """Read a policy together with where it comes from and how well it was cloned, if it was."""
-    policy, provenance = _read(source, options or PolicyOptions())
+    options = options or PolicyOptions()
+    policy, provenance = _read(source, options)
+    if options.spaces is not None:
+        policy = respect_mask(policy, options.spaces)
     remember_uncertainty(policy, find_uncertainty(provenance))
     return policy, provenance
 

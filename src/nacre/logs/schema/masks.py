@@ -33,9 +33,9 @@ def find_labelled(
 ) -> tuple[str, ...] | None:
     """Return the columns `allowed_LABEL` in the order of the action's labels, or None."""
     labels = _find_labels(columns, parts)
-    by_name = {_plain(name): name for name in names}
+    by_name = {normalise_name(name): name for name in names}
     for stem in STEMS:
-        wanted = [_plain(f"{stem}_{label}") for label in labels]
+        wanted = [normalise_name(f"{stem}_{label}") for label in labels]
         absent = [one for one in wanted if one not in by_name]
         if wanted and not absent:
             return tuple(by_name[one] for one in wanted)
@@ -60,7 +60,8 @@ def _find_labels(
     return tuple(map(str, columns.find_labels("action", action) or ()))
 
 
-def _plain(name: str) -> str:
+def normalise_name(name: str) -> str:
+    """Return a name without capitals, blanks and hyphens."""
     return name.strip().lower().replace(" ", "_").replace("-", "_")
 
 
@@ -84,6 +85,8 @@ def declare_actions(draft: Draft) -> None:
     """A mask says how many actions there are, also those that were never taken."""
     mask, action = draft.columns.get(MASK), draft.fields.get("action")
     if mask is None or action is None or mask.ndim != 2 or action.ndim != 1:
+        return
+    if action.dtype.kind not in "biu":
         return
     draft.spaces.setdefault("action", Discrete(mask.shape[1]))
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from nacre.logs.checks.problems import Problems, show, show_names
 from nacre.logs.schema.mapping import ColumnMap, Label
-from nacre.logs.schema.masks import STEMS, find_labelled
+from nacre.logs.schema.masks import STEMS, find_labelled, normalise_name
 from nacre.logs.schema.parts import FIELDS, MASK, REQUIRED, VECTORS
 from nacre.logs.schema.spaces import JSON
 
@@ -196,7 +196,7 @@ def _recognise_field(
         return part
     stems = [name for name in names if name not in taken]
     stems += [stem for stem, family in families.items() if not taken & set(family.values())]
-    called = [stem for stem in dict.fromkeys(stems) if _normalise(stem) in ALIASES[part]]
+    called = [stem for stem in dict.fromkeys(stems) if normalise_name(stem) in ALIASES[part]]
     if len(called) <= 1:
         return called[0] if called else None
     problems.add(
@@ -219,10 +219,6 @@ def _recognise_mask(
         if stem in free or stem in families:
             return _resolve(stem, free, problems)
     return find_labelled(columns, parts, free, problems)
-
-
-def _normalise(name: str) -> str:
-    return name.strip().lower().replace(" ", "_").replace("-", "_")
 
 
 def _quote(name: str) -> str:
