@@ -31,7 +31,12 @@ __all__ = [
     "write_policy",
 ]
 
-_PICKLES = (".pkl", ".pickle", ".pt", ".pth", ".joblib", ".npy", ".npz", ".ckpt")
+_PICKLES = (".pkl", ".pickle", ".joblib", ".npy", ".npz", ".ckpt")
+_TORCH = (".pt", ".pth", ".torchscript", ".d3")
+_EXPORT = (
+    "export the policy to ONNX: torch.onnx.export(policy, torch.zeros(1, SIZE), 'policy.onnx', "
+    "input_names=['observation'], output_names=['logits'])"
+)
 
 
 def read_policy(
@@ -104,6 +109,17 @@ def _check_file(source: str, form: PolicyFormat | None) -> PolicyFormat:
         )
     path = Path(source)
     suffix = path.suffix.lower()
+    if form is None and suffix in _TORCH:
+        how = "algo.save_policy('policy.onnx') of d3rlpy" if suffix == ".d3" else ""
+        raise InputError(
+            f"{path}: TorchScript and PyTorch files hold programs, so nacre reads none; "
+            + (f"export the policy to ONNX with {how}" if how else _EXPORT)
+        )
+    if (path / "rllib_checkpoint.json").is_file():
+        raise InputError(
+            f"{path}: is a checkpoint of RLlib, which holds pickles; export the policy to ONNX: "
+            "algorithm.get_policy().export_model('export', onnx=11), and give export/model.onnx"
+        )
     if form is None and suffix in _PICKLES:
         raise InputError(
             f"{path}: pickles run code when they are read, so nacre never does; export the policy "

@@ -177,7 +177,9 @@ def _find_one_hot(
         if facts[name].is_flag and "_" in name and name not in roles.used:
             families.setdefault(name.rpartition("_")[0], []).append(name)
     for stem, family in families.items():
-        if len(family) < 2 or not (_has_word(stem, "action") or normalise_name(stem) in ALIASES["action"]):
+        if len(family) < 2 or not (
+            _has_word(stem, "action") or normalise_name(stem) in ALIASES["action"]
+        ):
             continue
         columns = [one for name in family if (one := facts[name].numbers) is not None]
         marks = np.stack(columns)

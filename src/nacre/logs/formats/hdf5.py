@@ -13,7 +13,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from nacre.logs.checks.problems import Problems, show
+from nacre.logs.checks.problems import Problems, show_reason
 from nacre.logs.formats.array_sources import WholeArrays
 from nacre.logs.schema.mapping import ColumnMap
 from nacre.logs.storage.stores import Store, blocks
@@ -84,7 +84,7 @@ def open_hdf5(path: Path, problems: Problems) -> Any:
         return h5py.File(path, "r")
     except _ERRORS as error:
         problems.add(
-            f"could not be read as HDF5 ({show(str(error))})", "write it anew or give another"
+            f"could not be read as HDF5 ({show_reason(error)})", "write it anew or give another"
         )
         return None
 
@@ -106,7 +106,7 @@ def load_array(
         if refusal is None:
             return _read(group[name], store)
     except _ERRORS as error:
-        refusal = f"cannot be read ({show(str(error))})", "write the file anew"
+        refusal = f"cannot be read ({show_reason(error)})", "write the file anew"
     problems.add(*refusal, column=name)
     return None
 

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from nacre.logs.checks.problems import Problems, show
+from nacre.logs.checks.problems import Problems, show_reason
 from nacre.logs.episodes import Log
 from nacre.logs.schema.layout import lay_out
 from nacre.logs.schema.mapping import ColumnMap
@@ -51,7 +51,7 @@ class Parquet:
             schema, n_rows = file.schema_arrow, file.metadata.num_rows
         except (pa.ArrowException, OSError, ValueError) as error:
             problems.add(
-                f"could not be read as Parquet ({show(str(error))})",
+                f"could not be read as Parquet ({show_reason(error)})",
                 "write it anew or give another",
             )
             return None

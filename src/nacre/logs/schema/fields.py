@@ -71,6 +71,8 @@ class FieldReader:
         self._apply_labels()
 
     def _read_part(self, part: str, names: str | tuple[str, ...]) -> NDArray[Any] | None:
+        if self._has_labels_of_several(part, names):
+            return None
         if part in ("observation", "next_observation") and self._has_features(names):
             return self._features.read(part, listed(names))
         if isinstance(names, tuple):
@@ -83,6 +85,17 @@ class FieldReader:
         if part == "order" and not self._source.is_numeric(names):
             return self._source.load_times(names, self._columns.time_format.get(names))
         return self._drop(part, names, self._load(names, part))
+
+    def _has_labels_of_several(self, part: str, names: str | tuple[str, ...]) -> bool:
+        """Report labels that are given for a part of several columns as if it was one."""
+        if isinstance(names, str) or part not in self._columns.labels:
+            return False
+        self._problems.add(
+            f"has labels.{part} but is spread over {show_names(names)}",
+            f"remove labels.{part}, and write labels.COLUMN = […] for a column that needs them",
+            column=part,
+        )
+        return True
 
     def _has_features(self, names: str | tuple[str, ...]) -> bool:
         if self._draft.encodings or isinstance(names, tuple):
@@ -165,14 +178,6 @@ class FieldReader:
                 return self._read_one_hot(names)
             if any(name in self._columns.labels for name in names):
                 return self._read_combinations(names)
-        if self._columns.find_labels(part) is not None:
-            self._problems.add(
-                f"has labels but is spread over {show_names(names)}",
-                "labels number the values of a single column: write "
-                f"labels.{show_key(names[0])} = […] for each column",
-                column=part,
-            )
-            return None
         values = load_beside(
             part, names, lambda name: self._load(name, part), self._source.store, self._problems
         )
@@ -258,7 +263,11 @@ def load_beside(
             complete = False
             continue
         if vectors is None:
-            dtype = np.dtype(np.float32) if part in (*VECTORS, MASK) and len(names) > 1 else values.dtype
+            dtype = (
+                np.dtype(np.float32)
+                if part in (*VECTORS, MASK) and len(names) > 1
+                else values.dtype
+            )
             vectors = store.empty((len(values), len(names)), dtype)
         if len(values) != len(vectors):
             problems.add(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -158,9 +159,9 @@ def _build(document: Mapping[str, Any], place: str) -> ColumnMap:
     values: dict[str, Any] = {}
     for key, value in document.items():
         if key not in KEYS:
-            problems.add(
-                f"has the key {show(key)}, which is not known", f"use one of {', '.join(KEYS)}"
-            )
+            near = get_close_matches(str(key), KEYS, 1)
+            remedy = f"write {near[0]}" if near else f"use one of {', '.join(KEYS)}"
+            problems.add(f"has the key {show(key)}, which is not known", remedy)
         else:
             values[key] = read_value(key, value, problems)
     if values.get("done") and values.get("terminated") is not None:

@@ -51,9 +51,7 @@ def find_labelled(
     return None
 
 
-def _find_labels(
-    columns: ColumnMap, parts: Mapping[str, str | tuple[str, ...]]
-) -> tuple[str, ...]:
+def _find_labels(columns: ColumnMap, parts: Mapping[str, str | tuple[str, ...]]) -> tuple[str, ...]:
     action = parts.get("action")
     if isinstance(action, tuple):
         return action if columns.encode.get("action") == "from_one_hot" else ()

@@ -119,7 +119,9 @@ def space_from_json(form: object) -> Space[Any]:
             raise SpaceError(f"a box with {len(low)} lower and {len(high)} upper bounds")
         n_masked = form.get("mask", 0)
         if type(n_masked) is not int or not 0 <= n_masked < len(low):
-            raise SpaceError(f"a box with mask = {n_masked!r:.60}; write how many coordinates it is")
+            raise SpaceError(
+                f"a box with mask = {n_masked!r:.60}; write how many coordinates it is"
+            )
         return _box(low, high, n_masked)
     raise SpaceError(f"type {form.get('type')!r:.60}; write box or discrete")
 
