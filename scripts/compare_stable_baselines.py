@@ -23,6 +23,7 @@ ALGORITHMS = {
     "a2c": ("stable_baselines3", "A2C"),
     "ars": ("sb3_contrib", "ARS"),
     "ddpg": ("stable_baselines3", "DDPG"),
+    "her": ("sb3_contrib", "TQC"),
     "dqn": ("stable_baselines3", "DQN"),
     "ppo": ("stable_baselines3", "PPO"),
     "qrdqn": ("sb3_contrib", "QRDQN"),
@@ -54,10 +55,14 @@ def expect(folder: Path, out: Path) -> None:
 def _ask(path: Path) -> dict[str, np.ndarray]:
     import importlib
 
+    from stable_baselines3.common.save_util import load_from_zip_file
+
     family = path.parts[-3] if path.parts[-3] in ALGORITHMS else path.parts[-2]
     module, name = ALGORITHMS[family]
     kept: dict[str, Any] = {"lr_schedule": lambda _: 0.0, "clip_range": lambda _: 0.2}
     kept["buffer_size"] = 1
+    data, _, _ = load_from_zip_file(path, device="cpu", custom_objects=kept)
+    kept |= {name: _as_gymnasium(data[name]) for name in ("observation_space", "action_space")}
     model = getattr(importlib.import_module(module), name).load(
         path, device="cpu", custom_objects=kept
     )
@@ -73,6 +78,17 @@ def _ask(path: Path) -> dict[str, np.ndarray]:
     else:
         said["n"] = np.asarray(model.action_space.n)
     return said
+
+
+def _as_gymnasium(space: Any) -> Any:
+    """Spaces of zips from before 2022 are of gym, which the library no longer knows."""
+    import gymnasium
+
+    if type(space).__name__ == "Discrete":
+        return gymnasium.spaces.Discrete(int(space.n))
+    if type(space).__name__ != "Box":
+        raise TypeError(f"a {type(space).__name__} observation")
+    return gymnasium.spaces.Box(space.low, space.high, dtype=np.float32)
 
 
 def check(folder: Path, expected: Path) -> None:

@@ -45,8 +45,8 @@ def read_log(
     """Read a log and check it.
 
     The suffix decides: Parquet, Arrow, CSV (also compressed), npz, HDF5 as D4RL writes it, and
-    what other packages register as formats (`nacre.logs.LogFormat`). A directory, or `minari:` and
-    an identifier, is a Minari dataset.
+    what other packages register as formats (`nacre.logs.LogFormat`). A directory is a Minari
+    dataset or holds Parquet files; `minari:` and an identifier is a Minari dataset, too.
 
     A log that would take more than `memory_limit` is converted once to files beside its source,
     from which its arrays are mapped; the next time these are used.
@@ -161,7 +161,7 @@ def find_memory_limit() -> float:
 
 
 def _find_entry(file: Path, request: _Request) -> Entry:
-    files = (file,) if file.is_file() else tuple(sorted(p for p in file.iterdir() if p.is_file()))
+    files = (file,) if file.is_file() else tuple(sorted(p for p in file.rglob("*") if p.is_file()))
     beside = (file if file.is_file() else file.parent).parent / DIRECTORY
     root = (beside if request.cache_dir is None else Path(request.cache_dir)).resolve()
     document: dict[str, JSON] = {"columns": request.columns.as_json()}
@@ -213,7 +213,7 @@ def _is_file(path: Path) -> bool:
 def _check_file(path: Path, problems: Problems) -> bool:
     try:
         if path.is_dir():
-            problems.add("is a directory", "give the name of a file or of a Minari dataset")
+            problems.add("is a directory", "give a file, a Minari dataset or a folder with Parquet files")
         elif path.stat().st_size == 0:
             problems.add("is an empty file", "give a log with at least one transition")
     except FileNotFoundError:

@@ -17,7 +17,9 @@ OURS = {
     "arrow": "nacre.logs.formats.arrow:ARROW",
     "npz": "nacre.logs.formats.npz:NPZ",
     "hdf5": "nacre.logs.formats.hdf5:HDF5",
+    "vw": "nacre.logs.formats.vw:VW",
     "minari": "nacre.logs.formats.minari:MINARI",
+    "folder": "nacre.logs.formats.folders:FOLDER",
 }
 LOG_FORMATS: Registry[LogFormat] = Registry("nacre.log_formats", "log format", OURS)
 """All formats of logs by name: ours, and those that other packages register by entry point."""

@@ -20,6 +20,7 @@ from nacre.logs.schema.mapping import ColumnMap, Label
 from nacre.logs.schema.parts import FIELDS, MASK, VECTORS
 from nacre.logs.schema.recognition import Reading, listed
 from nacre.logs.schema.source import Source
+from nacre.logs.schema.spaces import JSON
 from nacre.logs.storage.stores import MEMORY, Store, blocks
 
 MOST_COMBINATIONS = 1000
@@ -54,6 +55,7 @@ class FieldReader:
         self._left = Counter(n for names in reading.columns.values() for n in listed(names))
         self._kept: dict[str, NDArray[Any] | None] = {}
         self._labels: dict[str, tuple[Label, ...]] = {}
+        self.expanded: dict[str, JSON] = {}
 
     def read(self) -> None:
         """Read all of them; what is wrong is left out."""
@@ -178,6 +180,8 @@ class FieldReader:
                 return self._read_one_hot(names)
             if any(name in self._columns.labels for name in names):
                 return self._read_combinations(names)
+        if part in VECTORS and all(name.startswith(f"{part}.") for name in names):
+            return self._read_dotted(part, names)
         values = load_beside(
             part, names, lambda name: self._load(name, part), self._source.store, self._problems
         )
@@ -185,6 +189,22 @@ class FieldReader:
             if values is not None and name in self._columns.missing:
                 self._drop(part, name, values[:, place])
         return values
+
+    def _read_dotted(self, part: str, names: tuple[str, ...]) -> NDArray[Any] | None:
+        """Put columns of a dictionary side by side, numbers and vectors alike."""
+        columns, expanded = [], []
+        for name in names:
+            values = self._load(name, part)
+            if values is None or not check_numeric(name, values, self._problems, axes=2):
+                return None
+            columns.append(values.reshape(len(values), -1))
+            width = columns[-1].shape[1]
+            expanded += [name] if width == 1 else [f"{name}[{i}]" for i in range(width)]
+        self._problems.parts[part] = expanded
+        self._problems.labels.setdefault(part, part)
+        if part in ("observation", "action"):
+            self.expanded[part] = list(expanded)
+        return np.concatenate(columns, axis=1)
 
     def _read_one_hot(self, names: tuple[str, ...]) -> NDArray[Any] | None:
         """Read columns of zeros and a single one as the number of the one."""

@@ -18,16 +18,18 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
         *("episode", "episode_id", "episode_index", "episode_number"),
         *("traj_id", "traj", "trajectory", "trajectory_id"),
     ),
-    "observation": ("observation", "observations", "obs", "state", "states"),
+    "observation": (
+        *("observation", "observations", "obs", "state", "states", "context", "contexts"),
+    ),
     "action": ("action", "actions", "act", "acts"),
     "next_observation": (
         *("next_observation", "next_observations", "next_obs", "obs_next"),
         *("next_state", "next_states", "new_obs"),
     ),
-    "reward": ("reward", "rewards", "rew", "rews"),
+    "reward": ("reward", "rewards", "rew", "rews", "next.reward"),
     "terminated": (
         *("terminated", "terminal", "terminals", "termination", "terminations", "is_terminal"),
-        *("done", "dones"),
+        *("done", "dones", "next.done"),
     ),
     "truncated": ("truncated", "truncation", "truncations", "timeout", "timeouts", "time_out"),
     "propensity": (
@@ -35,7 +37,7 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
         *("action_probability", "logging_probability", "behavior_probability"),
     ),
 }
-_DONE = ("done", "dones")
+_DONE = ("done", "dones", "next.done")
 # The array names of D4RL and of what follows it: no episodes, but rows in order and flags.
 _ARRAY, _ARRAY_FLAGS = "observations", ("terminals", "terminations", "dones")
 _NUMBERED = re.compile(r"(.+)_([0-9]{1,6})", re.DOTALL)
@@ -110,12 +112,14 @@ def recognise(columns: ColumnMap, names: Sequence[str], problems: Problems) -> R
             continue
         stem = _recognise_field(part, names_left, taken, problems)
         resolved = _resolve(stem, names_left, problems) if stem else None
-        if resolved is not None and stem is not None:
-            parts[part] = resolved
-            if stem != part:
-                assumed[part] = stem
-        elif stem is not None:
+        if stem is None:
+            dotted = _find_dotted(part, names_left)
+            parts.update({part: dotted} if dotted else {})
+        elif resolved is None:
             wrong.add(part)
+        else:
+            parts[part] = resolved
+            assumed.update({part: stem} if stem != part else {})
     if MASK not in columns.named:
         mask = _recognise_mask(columns, parts, names_left, problems)
         parts.update({MASK: mask} if mask is not None else {})
@@ -204,6 +208,12 @@ def _recognise_field(
         f"write {part} = {_quote(called[0])} in the column map, or which it is",
     )
     return called[0]
+
+
+def _find_dotted(part: str, names: Sequence[str]) -> tuple[str, ...] | None:
+    """Return the columns `observation.NAME`, as tables of dictionaries have them."""
+    dotted = tuple(name for name in names if name.startswith(f"{part}."))
+    return dotted if dotted and part in VECTORS else None
 
 
 def _recognise_mask(

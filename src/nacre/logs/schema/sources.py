@@ -54,10 +54,11 @@ def draft_log(
     draft = Draft({}, {}, {**metadata.spaces, **spaces}, dict(metadata.provenance))
     draft.store = source.store
     draft.notes += [*getattr(source, "notes", ()), *reading.notes]
-    FieldReader(source, reading, columns, draft, problems).read()
+    fields = FieldReader(source, reading, columns, draft, problems)
+    fields.read()
     _settle_ends(reading, draft, problems)
-    if reading.names:
-        draft.provenance["columns"] = dict(reading.names)
+    if reading.names or fields.expanded:
+        draft.provenance["columns"] = {**reading.names, **fields.expanded}
     observed, masked = (listed(reading.columns.get(part, ())) for part in ("observation", MASK))
     name_mask(draft, observed, masked)
     draft.record_encodings()
