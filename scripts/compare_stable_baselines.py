@@ -96,7 +96,8 @@ def check(folder: Path, expected: Path) -> None:
     import gymnasium
 
     from nacre.errors import InputError
-    from nacre.policies import Signature, ask, read_policy
+    from nacre.policies import Signature, read_policy
+    from nacre.policies.policy import ask
 
     known = np.load(expected)
     right, lines = 0, ["| zip | read | largest difference of an action |", "| --- | --- | --- |"]

@@ -124,7 +124,9 @@ def _find_layout(
             labels = columns.find_labels(part, name) if single else columns.labels.get(name)
             encoded = columns.encode.get(name, "number") != "number" or name in columns.rare
             texts = labels is not None and isinstance(labels[0], str)
-            if texts or name in columns.unit or name in columns.time_format:
+            if name in columns.bins and name not in columns.unit:
+                kinds[name] = pa.float64()
+            elif texts or name in columns.unit or name in columns.time_format:
                 kinds[name] = pa.string()
             elif labels or encoded or combined:
                 continue

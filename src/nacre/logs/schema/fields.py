@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from nacre.logs.checks.columns import check_numeric
 from nacre.logs.checks.problems import Problems, show, show_key, show_names
+from nacre.logs.schema.bins import bin_numbers
 from nacre.logs.schema.categories import number_categories
 from nacre.logs.schema.draft import Draft
 from nacre.logs.schema.features import FeatureReader, is_encoded
@@ -79,6 +80,8 @@ class FieldReader:
             return self._features.read(part, listed(names))
         if isinstance(names, tuple):
             return self._read_several(part, names)
+        if part == "action" and names in self._columns.bins:
+            return self._read_combinations((names,))
         labels = self._columns.find_labels(part, names)
         if labels is not None and part != "episode":
             return self._read_labels(part, names, labels)
@@ -178,7 +181,7 @@ class FieldReader:
         if part == "action":
             if self._columns.encode.get("action") == "from_one_hot":
                 return self._read_one_hot(names)
-            if any(name in self._columns.labels for name in names):
+            if any(name in self._columns.labels or name in self._columns.bins for name in names):
                 return self._read_combinations(names)
         if part in VECTORS and all(name.startswith(f"{part}.") for name in names):
             return self._read_dotted(part, names)
@@ -231,25 +234,44 @@ class FieldReader:
         codes: NDArray[Any] | None = None
         lists: list[tuple[Label, ...]] = []
         for name in names:
-            categories = self._source.load_categories(name)
-            if categories is None:
+            choice = self._read_choice(name)
+            if choice is None:
                 return None
-            labels = self._columns.labels.get(name) or tuple(categories.sort())
-            numbers = number_categories(name, categories, labels, self._problems)
-            if numbers is None:
-                return None
+            numbers, labels = choice
             lists.append(labels)
             codes = numbers if codes is None else codes * len(labels) + numbers
         combined = tuple(", ".join(map(str, one)) for one in product(*lists))
         if len(combined) > MOST_COMBINATIONS:
             self._problems.add(
                 f"has {len(combined):,} combinations of labels, more than {MOST_COMBINATIONS:,}",
-                "name fewer columns, or group their labels",
+                self._suggest_bins(names, lists),
                 column="action",
             )
             return None
         self._labels["action"] = combined
         return codes
+
+    def _suggest_bins(self, names: tuple[str, ...], lists: list[tuple[Label, ...]]) -> str:
+        """What to do about too many combinations: intervals of the column that has most values."""
+        most = max(range(len(names)), key=lambda place: len(lists[place]))
+        if not isinstance(lists[most][0], str):
+            return f"write bins.{show_key(names[most])} = 5 in the column map: intervals of numbers"
+        return "name fewer columns, or group their labels"
+
+    def _read_choice(self, name: str) -> tuple[NDArray[np.int64], tuple[Label, ...]] | None:
+        """Read one of several columns that are chosen together: labels, or intervals."""
+        bins = self._columns.bins.get(name)
+        if bins is not None:
+            values = self._load(name, "action")
+            if values is None or not check_numeric(name, values, self._problems, axes=1):
+                return None
+            return bin_numbers(name, values, bins, self._problems)
+        categories = self._source.load_categories(name)
+        if categories is None:
+            return None
+        labels = self._columns.labels.get(name) or tuple(categories.sort())
+        numbers = number_categories(name, categories, labels, self._problems)
+        return None if numbers is None else (numbers, labels)
 
     def _apply_labels(self) -> None:
         """Give labelled fields their space, and keep the labels for whoever writes them back."""

@@ -15,6 +15,7 @@ from nacre.logs.schema.map_values import (
     PERIODS,
     SINGLE,
     STYLE,
+    Bins,
     Label,
     Missing,
     parse_assignments,
@@ -54,6 +55,7 @@ class ColumnMap:
         missing: By column, what is done where a value is missing: refuse, drop (the episode), mean,
             median, a number, or category; what is filled in gets a further column that says so.
         rare: By column, categories with fewer rows than this become one, `other`.
+        bins: By column of the action, the numbers at which intervals begin, or how many there are.
         unit: By column, a text such as "$" that is removed from its numbers.
         time_format: By column, how its times are written, such as "%d.%m.%Y".
         ignore: Columns to leave out.
@@ -81,6 +83,7 @@ class ColumnMap:
     encode: Mapping[str, str] = field(default_factory=dict)
     missing: Mapping[str, Missing] = field(default_factory=dict)
     rare: Mapping[str, int] = field(default_factory=dict)
+    bins: Mapping[str, Bins] = field(default_factory=dict)
     unit: Mapping[str, str] = field(default_factory=dict)
     time_format: Mapping[str, str] = field(default_factory=dict)
     ignore: tuple[str, ...] = ()
