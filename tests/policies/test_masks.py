@@ -54,7 +54,11 @@ ALLOWED = ROWS[:, 2:] > 0.5
 def make_network(signature: Signature = MASKED, head: str = "categorical") -> MLPPolicy:
     scaling = Scaling.identity(signature.observation_size)
     return MLPPolicy.init(
-        jax.random.key(1), signature, head=head, hidden=(8,), scaling=scaling  # type: ignore[arg-type]
+        jax.random.key(1),
+        signature,
+        head=head,
+        hidden=(8,),
+        scaling=scaling,  # type: ignore[arg-type]
     )
 
 

@@ -36,9 +36,7 @@ def write(folder: Path, text: str) -> Path:
 
 def test_labelled_masks_follow_the_order_of_the_labels(tmp_path: Path) -> None:
     log = read_log(write(tmp_path, OFFERS), columns=MAP)
-    np.testing.assert_array_equal(
-        log.observations, [[30, 1, 1, 0], [40, 1, 1, 1], [50, 1, 0, 0]]
-    )
+    np.testing.assert_array_equal(log.observations, [[30, 1, 1, 0], [40, 1, 1, 1], [50, 1, 0, 0]])
     assert isinstance(log.observation_space, MaskedBox)
     assert log.observation_space.n_masked == 3
     assert log.action_space == Discrete(3)

@@ -223,7 +223,10 @@ def test_labels_that_do_not_fit(tmp_path: Path) -> None:
     assert "column 'action': has 2 labels where its space is Discrete(3)" in text
     columns = {"observation": ["reward", "next"], "labels": {"observation": ["a"]}}
     path = write_parquet(tmp_path / "log.parquet", next=[1.0] * 4, next_observation=None)
-    assert "has labels.observation but is spread over 'reward', 'next'" in texts_of(path, columns=columns)[0]
+    assert (
+        "has labels.observation but is spread over 'reward', 'next'"
+        in texts_of(path, columns=columns)[0]
+    )
     path = write_npz(tmp_path / "log.npz")
     text = texts_of(path, columns={"labels": {"action": ["a", "b"]}})[0]
     assert "column 'action': has the shape (4, 1) and the dtype float64; store one text" in text

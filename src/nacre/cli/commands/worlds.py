@@ -12,6 +12,7 @@ from nacre.cli.commands.options import (
     AsJson,
     ConfigFile,
     Discount,
+    Epsilon,
     Normalization,
     Processes,
     Quiet,
@@ -75,6 +76,7 @@ def collect(
             help="First steps with uniform actions; as published for the paper's worlds, else 0.",
         ),
     ] = None,
+    epsilon: Epsilon = 0.0,
     normalization: Normalization = None,
     activation: ActivationName = None,
     processes: Processes = 1,
@@ -90,8 +92,7 @@ def collect(
     """
     from nacre.cli import console
     from nacre.logs import write_log
-    from nacre.policies import read_policy
-    from nacre.policies.networks import check_activation
+    from nacre.cli.waiting import read_for_world
     from nacre.simulators.collection import collect_log, discard_parts
     from nacre.simulators.registry import find_world
 
@@ -102,10 +103,8 @@ def collect(
     with console.open_counter("collecting", steps, quiet=quiet) as count:
         log = collect_log(
             found,
-            read_policy(
-                policy,
-                normalization=normalization,
-                activation=check_activation(activation),
+            read_for_world(
+                policy, found, epsilon=epsilon, normalization=normalization, activation=activation
             ),
             steps,
             seed=seed,
@@ -185,6 +184,7 @@ def simulate(
     episodes: Annotated[int, typer.Option("--episodes", min=2, help="Episodes to run.")] = 200,
     steps: Annotated[int, typer.Option("--steps", min=1, help="Length of each.")] = 700,
     discount: Discount = 0.99,
+    epsilon: Epsilon = 0.0,
     normalization: Normalization = None,
     activation: ActivationName = None,
     processes: Processes = 1,
@@ -196,17 +196,15 @@ def simulate(
     """Simulate the discounted value of a policy from the start of a world."""
     from nacre.cli import console
     from nacre.estimators.simulation import simulate_value
-    from nacre.policies import read_policy
-    from nacre.policies.networks import check_activation
+    from nacre.cli.waiting import read_for_world
     from nacre.simulators.registry import find_world
 
+    found = find_world(world)
     with console.open_counter("simulating", episodes, quiet=quiet) as count:
         value = simulate_value(
-            find_world(world),
-            read_policy(
-                policy,
-                normalization=normalization,
-                activation=check_activation(activation),
+            found,
+            read_for_world(
+                policy, found, epsilon=epsilon, normalization=normalization, activation=activation
             ),
             discount=discount,
             n_episodes=episodes,
@@ -238,6 +236,9 @@ def show(
         typer.Option("--gui/--no-gui", show_default=False, help="Use the simulator's own window."),
     ] = False,
     steps: Annotated[int, typer.Option("--steps", min=1, help="Steps to show.")] = 200,
+    epsilon: Epsilon = 0.0,
+    normalization: Normalization = None,
+    activation: ActivationName = None,
     config_file: ConfigFile = None,
     as_json: AsJson = False,
     seed: Seed = 0,
@@ -245,15 +246,17 @@ def show(
 ) -> None:
     """Watch a policy at work, in the simulator's own window or as a moving picture in a file."""
     from nacre.cli import console
-    from nacre.cli.waiting import open_wait
-    from nacre.policies import read_policy
+    from nacre.cli.waiting import open_wait, read_for_world
     from nacre.simulators.registry import find_world
     from nacre.simulators.rendering.shows import show_policy
 
     with open_wait(f"showing {steps} steps of {world}", quiet=quiet) as tell:
+        found = find_world(world)
         shown = show_policy(
-            find_world(world),
-            read_policy(policy),
+            found,
+            read_for_world(
+                policy, found, epsilon=epsilon, normalization=normalization, activation=activation
+            ),
             render,
             steps=steps,
             seed=seed,

@@ -82,9 +82,7 @@ class VowpalWabbit:
         return path.stat().st_size
 
 
-def _read_label(
-    line: str, number: int, problems: Problems
-) -> tuple[int, float, float] | None:
+def _read_label(line: str, number: int, problems: Problems) -> tuple[int, float, float] | None:
     head = line.partition("|")[0].strip()
     words = [word for word in head.split() if not word.startswith("'")]
     if words and words[0] == "shared":

@@ -42,7 +42,5 @@ def bin_numbers(
         return None
     shown = [f"{edge:.6g}" for edge in edges]
     inner = [f"{low} to {high}" for low, high in zip(shown[:-1], shown[1:], strict=True)]
-    labels = tuple(
-        f"{name} {text}" for text in (f"below {shown[0]}", *inner, f"from {shown[-1]}")
-    )
+    labels = tuple(f"{name} {text}" for text in (f"below {shown[0]}", *inner, f"from {shown[-1]}"))
     return np.digitize(values, edges).astype(np.int64), labels
