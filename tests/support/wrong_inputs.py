@@ -390,8 +390,8 @@ Whatever is wrong with an input, nacre says it in one line: the file, the place,
 there, and after a semicolon what to do about it. All problems of a file are named at once, up to
 five rows of each kind. Commands end with exit code 2 then.
 
-This page has %d wrong inputs with the first line that each gets. Tests make all of them, do what the
-line says, and check that this works.
+This page has %d wrong inputs with the first line that each gets. Tests make all of them, do what
+the line says, and check that this works.
 """
 
 

@@ -88,7 +88,7 @@ def test_unknown_suffixes_are_answered_with_all_that_are_registered(tmp_path: Pa
     (tmp_path / "log.abc").write_text("text")
     failure = r"log format 'broken' of nacre_broken\.nothing:FORMAT: cannot be imported"
     listed = r", ".join(suffix.replace(".", r"\.") for suffix in WRITTEN)
-    read_only = rf"{listed}, \.hdf5, \.h5, \.jsonl, \.ndjson; {failure}"
+    read_only = rf"{listed}, \.hdf5, \.h5, \.vw, \.jsonl, \.ndjson; {failure}"
     with pytest.raises(InputError, match=rf"'\.abc', which is not known; use one of {read_only}"):
         read_log(tmp_path / "log.abc")
     with pytest.raises(InputError, match=rf"use one of {listed}, \.jsonl, \.ndjson; {failure}"):

@@ -91,8 +91,8 @@ def collect(
     folder beside the log until it is whole.
     """
     from nacre.cli import console
-    from nacre.logs import write_log
     from nacre.cli.waiting import read_for_world
+    from nacre.logs import write_log
     from nacre.simulators.collection import collect_log, discard_parts
     from nacre.simulators.registry import find_world
 
@@ -195,8 +195,8 @@ def simulate(
 ) -> None:
     """Simulate the discounted value of a policy from the start of a world."""
     from nacre.cli import console
-    from nacre.estimators.simulation import simulate_value
     from nacre.cli.waiting import read_for_world
+    from nacre.estimators.simulation import simulate_value
     from nacre.simulators.registry import find_world
 
     found = find_world(world)

@@ -58,7 +58,7 @@ class VowpalWabbit:
     ) -> ArraySource | None:
         if not 1 <= len(features) <= MOST_FEATURES:
             problems.add(
-                f"has {len(features):,} different features, from 1 to {MOST_FEATURES:,} can be read",
+                f"has {len(features):,} different features; 1 to {MOST_FEATURES:,} can be read",
                 "write a table with a column for each feature that matters, as CSV or Parquet",
             )
             return None

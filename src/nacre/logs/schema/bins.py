@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,6 @@ def bin_numbers(
         )
         return None
     shown = [f"{edge:.6g}" for edge in edges]
-    inner = [f"{low} to {high}" for low, high in zip(shown[:-1], shown[1:], strict=True)]
+    inner = [f"{low} to {high}" for low, high in pairwise(shown)]
     labels = tuple(f"{name} {text}" for text in (f"below {shown[0]}", *inner, f"from {shown[-1]}"))
     return np.digitize(values, edges).astype(np.int64), labels

@@ -15,8 +15,8 @@ from nacre.logs.checks.problems import Problems, show, show_names
 from nacre.logs.schema.draft import Draft
 from nacre.logs.schema.fields import FieldReader, load_beside
 from nacre.logs.schema.mapping import ColumnMap
-from nacre.logs.schema.metadata import ColumnForm, Metadata
 from nacre.logs.schema.masks import name_mask
+from nacre.logs.schema.metadata import ColumnForm, Metadata
 from nacre.logs.schema.parts import MASK, VECTORS, is_reserved
 from nacre.logs.schema.recognition import (
     Reading,

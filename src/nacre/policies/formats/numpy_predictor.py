@@ -21,6 +21,7 @@ import json
 import math
 import sys
 import tomllib
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -229,9 +230,8 @@ class Rule:
     """A rule in TOML: the first one whose conditions all hold decides."""
 
     def __init__(self, path: str) -> None:
-        with open(path, "rb") as file:
-            document = tomllib.load(file)
-        if not isinstance(document.get("otherwise"), dict):
+        document = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        if "otherwise" not in document:
             raise ValueError(f"{path}: not a rule of nacre")
         self.inputs = json.loads(document.get("inputs", "{}"))
         names = (self.inputs.get("columns") or {}).get("observation")
