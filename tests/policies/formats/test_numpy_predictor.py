@@ -169,7 +169,7 @@ def test_rules_take_raw_rows_and_answer_with_labels(tmp_path: Path) -> None:
         numbers = jnp.asarray([[age, region == "n", region == "s", *allowed]], jnp.float32)
         expected = INPUTS["labels"]["action"][int(policy(numbers).mode()[0])]
         assert rule.predict(row)[0] == expected
-    again = subprocess.run(  # noqa: S603 - our own program
+    again = subprocess.run(
         [sys.executable, "predict.py", "new.toml"],
         cwd=tmp_path,
         check=True,

@@ -232,7 +232,7 @@ class MapWriter:
             comment = "add actions that exist but were never chosen"
             self._enter("labels", "action", list(one.values), comment)
             return [*self._line("action"), *self._write_mask(one.values)]
-        elif not contiguous or one.n_distinct > MOST_ACTIONS:
+        if not contiguous or one.n_distinct > MOST_ACTIONS:
             roles.columns["action"] = (names,)
         return self._line("action")
 
