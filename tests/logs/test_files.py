@@ -171,9 +171,9 @@ def test_damage_in_the_middle_is_refused_or_harmless(tmp_path: Path, suffix: str
 def test_directories_and_suffixes_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "folder.csv").mkdir()
     assert "is a directory" in str(validate_log(tmp_path / "folder.csv")[0])
-    (tmp_path / "log.txt").write_text("episode")
-    with pytest.raises(InputError, match=r"'\.txt', which is not known; use one of \.parquet"):
-        read_log(tmp_path / "log.txt")
+    (tmp_path / "log.abc").write_text("episode")
+    with pytest.raises(InputError, match=r"'\.abc', which is not known; use one of \.parquet"):
+        read_log(tmp_path / "log.abc")
     assert "cannot be read" in str(validate_log("\0.csv")[0])
 
 

@@ -129,3 +129,46 @@ def test_worlds_that_need_more_say_what(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(gymnasium, "make", refuse)
     with pytest.raises(InputError, match=r"cannot be made .Box2D is not installed.; install"):
         describe_gymnasium("LunarLander-v3")
+
+
+class Desk(gymnasium.Env[dict[str, object], np.ndarray]):
+    """Observations are a dictionary, actions are two choices at once, one counted from 1."""
+
+    observation_space = gymnasium.spaces.Dict(
+        {
+            "queue": gymnasium.spaces.MultiDiscrete([3, 2]),
+            "load": gymnasium.spaces.Box(0.0, 1.0, (2, 2), np.float32),
+        }
+    )
+    action_space = gymnasium.spaces.MultiDiscrete([2, 3], start=[0, 1])
+    taken: tuple[int, ...] = ()
+
+    def _see(self) -> dict[str, object]:
+        return {"queue": np.array([2, 0]), "load": np.full((2, 2), 0.5, np.float32)}
+
+    def reset(self, *, seed: int | None = None, options: object = None) -> tuple[object, object]:  # type: ignore[override]
+        return self._see(), {}
+
+    def step(self, action: np.ndarray) -> tuple[object, float, bool, bool, object]:  # type: ignore[override]
+        assert self.action_space.contains(action)
+        self.taken = tuple(action.tolist())
+        return self._see(), 1.0, False, False, {}
+
+
+def test_dictionaries_and_several_choices_are_flattened() -> None:
+    name = "Desk-v0"
+    gymnasium.register(name, Desk)
+    try:
+        signature = describe_gymnasium(name).signature
+        simulator = GymnasiumSimulator(name)
+    finally:
+        del gymnasium.registry[name]
+    assert signature.action_size == 6
+    assert signature.observation_size == 4 + 3 + 2
+    expected = gymnasium.spaces.flatten(Desk.observation_space, simulator.environment._see())
+    np.testing.assert_array_equal(simulator.reset(0), expected)
+    seen = []
+    for action in range(6):
+        np.testing.assert_array_equal(simulator.step(action)[0], expected)
+        seen.append(simulator.environment.taken)
+    assert seen == [(0, 1), (0, 2), (0, 3), (1, 1), (1, 2), (1, 3)]

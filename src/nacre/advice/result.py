@@ -147,7 +147,10 @@ class Advice:
     def describe_inputs(self) -> Mapping[str, Any]:
         """How raw columns become the policy's observations, and what its actions are called."""
         provenance = self.setting.log.provenance
-        kept = {name: provenance.get(name) for name in ("columns", "encoding", "labels")}
+        kept: dict[str, Any] = {
+            name: provenance.get(name) for name in ("columns", "encoding", "labels")
+        }
+        kept["mask"] = self.new_policy.signature.n_masked
         return {name: value for name, value in kept.items() if value}
 
 

@@ -13,9 +13,11 @@ import numpy as np
 from nacre.costs import CostBreakdown, SwitchingCost, describe_cost, read_cost
 from nacre.costs.fit import check_log_fits
 from nacre.errors import InputError
-from nacre.logs import Log, read_log
+from nacre.logs import ColumnMap, Log, read_log
 from nacre.logs.checks.problems import show_path
 from nacre.policies import Policy, fingerprint, read_policy
+from nacre.policies.exploring import add_exploration
+from nacre.policies.networks import check_activation
 from nacre.versions import find_versions
 
 T = TypeVar("T")
@@ -48,7 +50,32 @@ class Pricing:
         }
 
 
-def price_files(log: Path, policy: Path, new_policy: Path, cost: Path, *, seed: int) -> Pricing:
+@dataclass(frozen=True)
+class Sources:
+    """Where the parts of a pricing are read from.
+
+    Args:
+        log: The log's file or dataset.
+        policy: The policy in force: a file, or "columns" or "clone" to take it from the log.
+        new_policy: The one proposed, likewise.
+        cost: The cost's file.
+        columns: Which column of the log holds what.
+        epsilon: Share of uniform exploration on top of the policy in force.
+        normalization: Statistics of a zip's normalised observations.
+        activation: The activation of a zip that does not say it.
+    """
+
+    log: str | Path
+    policy: str | Path
+    new_policy: str | Path
+    cost: Path
+    columns: ColumnMap | None = None
+    epsilon: float = 0.0
+    normalization: Path | None = None
+    activation: str | None = None
+
+
+def price_files(sources: Sources, *, seed: int) -> Pricing:
     """Read log, policies and cost, check that they fit together, and find the cost.
 
     Raises:
@@ -64,19 +91,30 @@ def price_files(log: Path, policy: Path, new_policy: Path, cost: Path, *, seed: 
             problems.extend(error.problems)
             return None
 
-    the_cost = attempt(read_cost, cost)
-    old, new = attempt(read_policy, policy), attempt(read_policy, new_policy)
-    the_log = attempt(read_log, log)
+    def read(source: str | Path) -> Policy:
+        return read_policy(
+            source,
+            log=the_log,
+            normalization=sources.normalization,
+            activation=check_activation(sources.activation),
+            seed=seed,
+        )
+
+    the_cost = attempt(read_cost, sources.cost)
+    the_log = attempt(lambda: read_log(sources.log, columns=sources.columns))
+    old = attempt(lambda: add_exploration(read(sources.policy), sources.epsilon))
+    new = attempt(read, sources.new_policy)
     if not problems:
-        attempt(check_log_fits, the_log, old, show_path(policy))
-        attempt(check_log_fits, the_log, new, show_path(new_policy))
+        attempt(check_log_fits, the_log, old, show_path(sources.policy))
+        attempt(check_log_fits, the_log, new, show_path(sources.new_policy))
     if problems or the_cost is None or old is None or new is None or the_log is None:
         raise InputError(problems)
     try:
         breakdown = the_cost.evaluate(old, new, the_log, seed=seed)
     except InputError as error:
         # Log and policies fit together: what is wrong now is what the cost asks of them.
-        raise InputError([f"{show_path(cost)}: {text}" for text in error.problems]) from None
+        place = show_path(sources.cost)
+        raise InputError([f"{place}: {text}" for text in error.problems]) from None
     seconds = time.perf_counter() - started
     return Pricing(the_log, old, new, the_cost, breakdown, seed, seconds)
 

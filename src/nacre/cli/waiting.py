@@ -6,7 +6,7 @@ import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console, RenderableType
 from rich.progress import (
@@ -21,7 +21,11 @@ from rich.progress import (
 from nacre.logs import Log, read_columns, read_log
 from nacre.logs.addresses import is_address, show_address
 from nacre.policies import CloneConfig, Policy, PolicyOptions, read_policy_with_provenance
+from nacre.policies.exploring import add_exploration
 from nacre.policies.networks import check_activation
+
+if TYPE_CHECKING:
+    from nacre.simulators.registry import World
 
 OPEN_FILES = Path("/proc/self/fd")
 """Where the system tells which files this process has open, if it does."""
@@ -79,6 +83,7 @@ def read_policy_aloud(
     quiet: bool,
     normalization: Path | None = None,
     activation: str | None = None,
+    epsilon: float = 0.0,
 ) -> tuple[Policy, dict[str, Any]]:
     """Read a policy with its provenance, and show how far that is if it has to be cloned."""
     with open_wait(f"reading the policy {source}", quiet=quiet) as tell:
@@ -89,7 +94,25 @@ def read_policy_aloud(
             normalization=normalization,
             activation=check_activation(activation),
         )
-        return read_policy_with_provenance(source, options)
+        policy, provenance = read_policy_with_provenance(source, options)
+        return add_exploration(policy, epsilon), provenance
+
+
+def read_for_world(
+    source: Path,
+    world: World,
+    *,
+    epsilon: float = 0.0,
+    normalization: Path | None = None,
+    activation: str | None = None,
+) -> Policy:
+    """Read a policy that acts in a world, whose spaces stand in where its file has none."""
+    options = PolicyOptions(
+        normalization=normalization,
+        activation=check_activation(activation),
+        fallback=world.signature,
+    )
+    return add_exploration(read_policy_with_provenance(source, options)[0], epsilon)
 
 
 def find_position(source: str | os.PathLike[str]) -> int:

@@ -14,6 +14,7 @@ from typing import Any
 from nacre.errors import InputError
 from nacre.experiments import (
     attacks,
+    bandit_study,
     bundled_study,
     learner_study,
     partial_study,
@@ -64,6 +65,12 @@ STUDIES = {
             bundled_study.list_runs,
             bundled_study.run_one,
             {"bundled": bundled_study.write_table},
+        ),
+        Study(
+            "bandits",
+            bandit_study.list_runs,
+            bandit_study.run_one,
+            {"bandits": bandit_study.write_table},
         ),
         Study(
             "attacks",

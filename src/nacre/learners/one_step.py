@@ -34,7 +34,7 @@ from nacre.learners.policy_tree import grow_tree
 from nacre.policies.cloning.full_support import give_full_support
 from nacre.policies.distributions import Categorical
 from nacre.policies.optimisers import clipped_adam, init_memory
-from nacre.policies.policy import Policy, ask
+from nacre.policies.policy import Policy, Signature, ask
 from nacre.training.progress import Progress, ProgressEvent
 
 Floats = NDArray[np.float64]
@@ -94,7 +94,8 @@ class OneStepLearner:
         scores, old = self._score(key, problem)
         states = np.asarray(problem.log.observations)
         charges = charge_actions(problem.cost, problem.old_policy, states)
-        tree = grow_tree(states, scores - charges, problem.old_policy.signature)
+        worth = follow_mask(scores - charges, states, problem.old_policy.signature)
+        tree = grow_tree(states, worth, problem.old_policy.signature)
         found = [Candidate("tree", tree, "a tree of two questions on doubly robust scores")]
         report(ProgressEvent("learning", 0, 2, 0))
         first = problem.first_policy
@@ -158,6 +159,15 @@ class OneStepLearner:
             )
         policy = fit(np.arange(len(scores)), weight)
         return Candidate(self.name, policy, origin, (gain,), "all steps done", complaint)
+
+
+def follow_mask(worth: Floats, states: NDArray[np.generic], signature: Signature) -> Floats:
+    """(n, A) what a rule earns that names an action: the first allowed one where it is not."""
+    if not signature.n_masked:
+        return worth
+    allowed = np.asarray(states)[:, -signature.n_masked :] > 0.5
+    instead = np.take_along_axis(worth, allowed.argmax(axis=1)[:, None], axis=1)
+    return np.where(allowed, worth, instead)
 
 
 class ScoreObjective(eqx.Module):

@@ -26,7 +26,7 @@ Row = dict[str, Any]
 
 def describe_columns(log: Log) -> list[Row]:
     """Return a row for each column: column, meaning, type, encoding, missing, range."""
-    rows = [*_describe_observation(log), *_describe_actions(log)]
+    rows = [*_mark_mask(log, _describe_observation(log)), *_describe_actions(log)]
     recorded = _entries(log, "columns")
     rows.append(
         _row(log, _name(recorded, "reward"), "reward", "number", range_=_find_range(log.rewards))
@@ -84,6 +84,15 @@ def _describe_observation(log: Log) -> list[Row]:
         for name, span in zip(names, ranges, strict=True)
     ]
     return _cut(log, rows)
+
+
+def _mark_mask(log: Log, rows: list[Row]) -> list[Row]:
+    """The last coordinates of a masked observation mean something else than the others."""
+    n_masked = getattr(log.observation_space, "n_masked", 0)
+    if not n_masked or len(rows) > MOST_ROWS:
+        return rows
+    marked = [{**row, "meaning": "allowed", "type": "flag"} for row in rows[-n_masked:]]
+    return [*rows[:-n_masked], *marked]
 
 
 def _describe_encodings(log: Log, encodings: list[Any]) -> list[Row]:

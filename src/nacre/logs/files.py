@@ -226,7 +226,9 @@ def _is_file(path: Path) -> bool:
 def _check_file(path: Path, problems: Problems) -> bool:
     try:
         if path.is_dir():
-            problems.add("is a directory", "give the name of a file or of a Minari dataset")
+            problems.add(
+                "is a directory", "give a file, a Minari dataset or a folder with Parquet files"
+            )
         elif path.stat().st_size == 0:
             problems.add("is an empty file", "give a log with at least one transition")
     except FileNotFoundError:

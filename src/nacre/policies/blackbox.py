@@ -57,7 +57,8 @@ class BlackBox(Policy):
         return np.concatenate(chunks) if chunks else self._outputs_of(rows)
 
     def _outputs_of(self, rows: np.ndarray) -> np.ndarray:
-        return head_outputs(self.form, self.ask(rows), self.signature, len(rows))
+        outputs = head_outputs(self.form, self.ask(rows), self.signature, len(rows))
+        return np.asarray(self.signature.mask_outputs(jnp.asarray(outputs), jnp.asarray(rows)))
 
     def distribution_at(self, observations: np.ndarray) -> ActionDistribution:
         """The distributions of actions at n observations."""

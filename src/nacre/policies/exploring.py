@@ -36,7 +36,9 @@ class ExploringPolicy(Policy):
         """The mixture at each observation."""
         said = self.policy(observations)
         if isinstance(said, DiscreteDistribution):
-            uniform: ActionDistribution = Categorical(jnp.zeros_like(said.probabilities))
+            alike = jnp.zeros_like(said.probabilities)
+            masked = self.signature.mask_outputs(alike, observations)
+            uniform: ActionDistribution = Categorical(masked)
         else:
             shape = (*said.batch_shape, self.signature.action_size)
             uniform = Uniform(

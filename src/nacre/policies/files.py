@@ -18,6 +18,7 @@ from nacre.policies.cloning.remembered import remember_uncertainty
 from nacre.policies.formats.base import PolicyFormat, PolicyOptions, Provenance
 from nacre.policies.formats.registry import describe_formats, find_by_name, find_by_object
 from nacre.policies.formats.safetensors import fingerprint
+from nacre.policies.masks import respect_mask
 from nacre.policies.networks import Activation
 from nacre.policies.policy import Policy, Signature
 from nacre.policies.writing import write_policy
@@ -30,7 +31,12 @@ __all__ = [
     "write_policy",
 ]
 
-_PICKLES = (".pkl", ".pickle", ".pt", ".pth", ".joblib", ".npy", ".npz", ".ckpt")
+_PICKLES = (".pkl", ".pickle", ".joblib", ".npy", ".npz", ".ckpt")
+_TORCH = (".pt", ".pth", ".torchscript", ".d3")
+_EXPORT = (
+    "export the policy to ONNX: torch.onnx.export(policy, torch.zeros(1, SIZE), 'policy.onnx', "
+    "input_names=['observation'], output_names=['logits'])"
+)
 
 
 def read_policy(
@@ -76,7 +82,10 @@ def read_policy_with_provenance(
     source: Any, options: PolicyOptions | None = None
 ) -> tuple[Policy, Provenance]:
     """Read a policy together with where it comes from and how well it was cloned, if it was."""
-    policy, provenance = _read(source, options or PolicyOptions())
+    options = options or PolicyOptions()
+    policy, provenance = _read(source, options)
+    if options.spaces is not None:
+        policy = respect_mask(policy, options.spaces)
     remember_uncertainty(policy, find_uncertainty(provenance))
     return policy, provenance
 
@@ -100,6 +109,17 @@ def _check_file(source: str, form: PolicyFormat | None) -> PolicyFormat:
         )
     path = Path(source)
     suffix = path.suffix.lower()
+    if form is None and suffix in _TORCH:
+        how = "algo.save_policy('policy.onnx') of d3rlpy" if suffix == ".d3" else ""
+        raise InputError(
+            f"{path}: TorchScript and PyTorch files hold programs, so nacre reads none; "
+            + (f"export the policy to ONNX with {how}" if how else _EXPORT)
+        )
+    if (path / "rllib_checkpoint.json").is_file():
+        raise InputError(
+            f"{path}: is a checkpoint of RLlib, which holds pickles; export the policy to ONNX: "
+            "algorithm.get_policy().export_model('export', onnx=11), and give export/model.onnx"
+        )
     if form is None and suffix in _PICKLES:
         raise InputError(
             f"{path}: pickles run code when they are read, so nacre never does; export the policy "

@@ -123,7 +123,12 @@ class MLPPolicy(Policy):
 
     def __call__(self, observations: Array) -> ActionDistribution:
         """The distribution of actions at each observation."""
-        return self.distribution(self.network(self.encode(observations)))
+        return self.distribution(self.outputs_at(observations))
+
+    def outputs_at(self, observations: Array) -> Float[Array, "... outputs"]:
+        """What the head reads at each observation: -inf for actions that are not allowed."""
+        outputs = self.network(self.encode(observations))
+        return self.signature.mask_outputs(outputs, observations)
 
     def encode(self, observations: Array) -> Float[Array, "... size"]:
         """What the first layer sees: one-hot rows of discrete observations, scaled vectors."""

@@ -11,7 +11,7 @@ import gymnasium
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array
+from jaxtyping import Array, Float
 
 from nacre.errors import InputError
 from nacre.logs.schema.spaces import SpaceError, canonical_space, space_to_json
@@ -58,6 +58,27 @@ class Signature:
     def action_size(self) -> int:
         """Number of coordinates of an action vector, or of discrete actions."""
         return _count(self.action_space)
+
+    @property
+    def n_masked(self) -> int:
+        """How many of the observation's last coordinates say which actions are allowed."""
+        return getattr(self.observation_space, "n_masked", 0) if self.discrete_actions else 0
+
+    def mask_outputs(
+        self, outputs: Float[Array, "... n"], observations: Array
+    ) -> Float[Array, "... n"]:
+        """What a head of discrete actions reads: -inf where an action is not allowed.
+
+        All allowed actions are alike where the outputs speak of none of them. An observation that
+        allows nothing, such as one that a model of the world made up, is not masked.
+        """
+        if not self.n_masked:
+            return outputs
+        allowed = observations[..., -self.n_masked :] > 0.5
+        allowed = allowed | ~jnp.any(allowed, axis=-1, keepdims=True)
+        masked = jnp.where(allowed, outputs, -jnp.inf)
+        silent = jnp.all(jnp.isneginf(masked), axis=-1, keepdims=True)
+        return jnp.where(silent, jnp.where(allowed, 0.0, -jnp.inf), masked)
 
     @property
     def discrete_actions(self) -> bool:

@@ -89,6 +89,7 @@ class RecordedPolicy(Policy):
         outputs, known = self.look_up(observations)
         guessed = self.clone.network(self.clone.encode(observations))
         chosen = jnp.where(known[..., None], outputs, guessed)
+        chosen = self.signature.mask_outputs(chosen, observations)
         return make_distribution(self.head, chosen, self.signature, WIDEST_LOG_STD)
 
     def look_up(self, observations: Array) -> tuple[Float[Array, "... outputs"], Array]:

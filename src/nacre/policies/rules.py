@@ -31,9 +31,9 @@ class RulePolicy(Policy):
 
     def __call__(self, observations: Array) -> ActionDistribution:
         """The distribution of the rule that decides at each observation."""
-        return make_distribution(
-            self.head, self.outputs[self.decide(observations)], self.signature, WIDEST_LOG_STD
-        )
+        outputs = self.outputs[self.decide(observations)]
+        masked = self.signature.mask_outputs(outputs, jnp.asarray(observations))
+        return make_distribution(self.head, masked, self.signature, WIDEST_LOG_STD)
 
     def decide(self, observations: Array) -> Int[Array, "..."]:
         """Which entry decides at each observation."""

@@ -22,7 +22,7 @@ DELIVERED: Mapping[str, str] = {
 }
 """Formats of a delivery, and what to say of each file."""
 DELIVERED_RULES: Mapping[str, str] = {
-    "rules": "the rule; read it with nacre.read_policy and the log",
+    "rules": "the rule, to read and to use; nacre.read_policy takes it with the log",
 }
 """The same of a rule, which is no network."""
 
@@ -111,9 +111,10 @@ def prepare_delivery(
             missing.append(f"no {name}: {error.problems[0]}")
         else:
             files[name] = text
-    if (acting := f"{stem}.safetensors") in files:
-        contents["predict.py"] = read_predictor()
-        files["predict.py"] = f"acts with {acting}, without JAX"
+    for acting in (f"{stem}.safetensors", f"{stem}.toml"):
+        if acting in files:
+            contents["predict.py"] = read_predictor()
+            files["predict.py"] = f"acts with {acting}, without JAX"
     return contents, Delivery(files, tuple(missing))
 
 

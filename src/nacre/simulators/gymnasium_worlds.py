@@ -35,7 +35,7 @@ class GymnasiumSimulator:
     def __init__(self, name: str, *, view: View | None = None) -> None:
         self.environment = _make(name, RENDER_MODES[view])
         space = self.environment.action_space
-        self._choose = int if isinstance(space, gymnasium.spaces.Discrete) else np.asarray
+        self._choose = _find_choice(space)
         self._box = isinstance(self.environment.observation_space, gymnasium.spaces.Box)
         self._see: Callable[[], None] | None = None
         self._every, self._age = 1, 0
@@ -82,6 +82,9 @@ class GymnasiumSimulator:
         self.environment.close()
 
     def _observe(self, observation: Any) -> NDArray[Any]:
+        if not _is_plain(self.environment.observation_space):
+            observation = gymnasium.spaces.flatten(self.environment.observation_space, observation)
+            return np.asarray(observation, np.float32)
         if self._box:
             return np.asarray(observation, np.float32)
         return np.asarray(observation, np.int32)
@@ -104,9 +107,31 @@ def describe_gymnasium(name: str) -> World:
 
 def _describe_spaces(name: str, environment: Any) -> Signature:
     try:
-        return Signature(environment.observation_space, environment.action_space)
+        observed, acting = environment.observation_space, environment.action_space
+        if not _is_plain(observed):
+            observed = gymnasium.spaces.flatten_space(observed)
+        if isinstance(acting, gymnasium.spaces.MultiDiscrete):
+            acting = gymnasium.spaces.Discrete(int(np.prod(acting.nvec)))
+        return Signature(observed, acting)
     except InputError as error:
         raise InputError([f"{name}: its {problem}" for problem in error.problems]) from None
+
+
+def _is_plain(space: Any) -> bool:
+    """Whether a log keeps such observations as they are; others are flattened by Gymnasium."""
+    if isinstance(space, gymnasium.spaces.Box):
+        return len(space.shape) == 1
+    return isinstance(space, gymnasium.spaces.Discrete)
+
+
+def _find_choice(space: Any) -> Callable[[Any], Any]:
+    """What a policy's action is to the world: several choices at once are numbered together."""
+    if isinstance(space, gymnasium.spaces.Discrete):
+        return int
+    if isinstance(space, gymnasium.spaces.MultiDiscrete):
+        shape = tuple(int(n) for n in space.nvec.ravel())
+        return lambda action: np.array(np.unravel_index(int(action), shape)) + space.start
+    return np.asarray
 
 
 def _make(name: str, render_mode: str | None) -> Any:

@@ -15,7 +15,7 @@ from tests.support.advice import VERDICTS
 from tests.support.messy import TABLES
 
 Invoke = Callable[..., Any]
-WHOLE = ("offers with propensities", "dosing with missing values")
+WHOLE = ("offers with propensities", "dosing with missing values", "masks")
 """Tables whose advice is asked for in every run; that of the others takes longer."""
 ANSWERS = {"two outcomes": {"reward": "revenue"}}
 """What nobody but the owner of a table can know."""

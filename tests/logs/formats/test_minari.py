@@ -65,7 +65,9 @@ def write(
 
 def _stack(samples: list[Any]) -> Any:
     if isinstance(samples[0], dict):
-        return {key: np.stack([sample[key] for sample in samples]) for key in samples[0]}
+        return {key: _stack([sample[key] for sample in samples]) for key in samples[0]}
+    if isinstance(samples[0], tuple):
+        return tuple(_stack(list(part)) for part in zip(*samples, strict=True))
     return np.stack(samples)
 
 
@@ -121,10 +123,34 @@ def test_it_agrees_with_minari_itself(tmp_path: Path) -> None:
         (spaces.Discrete(3, start=1), "a discrete space that does not start at 0"),
     ],
 )
-def test_other_spaces_are_refused_with_what_is_possible(space: Any, what: str) -> None:
-    write(observation_space=space)
-    with pytest.raises(InputError, match=f"has the observation space {what}.*; collect with gym"):
+def test_other_actions_are_refused_with_what_is_possible(space: Any, what: str) -> None:
+    write(action_space=space)
+    with pytest.raises(InputError, match=f"has the action space {what}.*; collect with a wrapper"):
         read_log("minari:north/pump-v0")
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        spaces.Box(0, 1, (2, 2), np.float64),
+        spaces.Dict(
+            {
+                "choice": spaces.Discrete(3, start=1),
+                "inner": spaces.Dict({"x": spaces.Box(0, 1, (2,)), "y": spaces.MultiBinary(2)}),
+            }
+        ),
+        spaces.MultiDiscrete([2, 3]),
+        spaces.Tuple((spaces.Box(0, 1, (1,)), spaces.Discrete(2))),
+    ],
+)
+def test_observations_are_flattened_as_gymnasium_does(space: Any) -> None:
+    (episode, *_) = write(observation_space=space)
+    log = read_log("minari:north/pump-v0")
+    space.seed(1)
+    rows = [spaces.flatten(space, space.sample()) for _ in range(LENGTHS[0] + 1)]
+    np.testing.assert_allclose(log.observations[: LENGTHS[0]], rows[:-1], rtol=1e-6)
+    np.testing.assert_allclose(log.next_observations[: LENGTHS[0]], rows[1:], rtol=1e-6)
+    assert len(episode.rewards) == LENGTHS[0]
 
 
 def test_labels_name_the_elements_of_a_space() -> None:

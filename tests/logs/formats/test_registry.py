@@ -85,14 +85,14 @@ def test_its_files_are_checked_like_ours(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("install")
 def test_unknown_suffixes_are_answered_with_all_that_are_registered(tmp_path: Path) -> None:
-    (tmp_path / "log.txt").write_text("text")
+    (tmp_path / "log.abc").write_text("text")
     failure = r"log format 'broken' of nacre_broken\.nothing:FORMAT: cannot be imported"
     listed = r", ".join(suffix.replace(".", r"\.") for suffix in WRITTEN)
-    read_only = rf"{listed}, \.hdf5, \.h5, \.jsonl, \.ndjson; {failure}"
-    with pytest.raises(InputError, match=rf"'\.txt', which is not known; use one of {read_only}"):
-        read_log(tmp_path / "log.txt")
+    read_only = rf"{listed}, \.hdf5, \.h5, \.vw, \.jsonl, \.ndjson; {failure}"
+    with pytest.raises(InputError, match=rf"'\.abc', which is not known; use one of {read_only}"):
+        read_log(tmp_path / "log.abc")
     with pytest.raises(InputError, match=rf"use one of {listed}, \.jsonl, \.ndjson; {failure}"):
-        write_log(make_log(), tmp_path / "log.txt")
+        write_log(make_log(), tmp_path / "log.abc")
 
 
 def test_ours_by_suffix() -> None:

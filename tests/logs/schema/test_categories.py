@@ -31,10 +31,10 @@ def test_values_without_a_label_and_missing_ones_are_named_by_row() -> None:
     assert number_categories("phase", categories, ("red", "green"), problems) is None
     assert [(problem.row, problem.value) for problem in problems.found] == [
         (1, "'blue'"),
-        (3, "None"),
-        (4, "None"),
-        (5, "None"),
-        (6, "None"),
+        (3, None),
+        (4, None),
+        (5, None),
+        (6, None),
     ]
 
 

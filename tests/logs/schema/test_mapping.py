@@ -55,7 +55,7 @@ def test_assignments_of_a_command_line() -> None:
 @pytest.mark.parametrize(
     ("document", "message"),
     [
-        ({"rewards": "r"}, "has the key 'rewards', which is not known; use one of episode, "),
+        ({"rewards": "r"}, "has the key 'rewards', which is not known; write reward"),
         ({"reward": 3}, "has for reward the value 3; write the name of a column"),
         ({"reward": ["a", "b"]}, "write the name of a column"),
         ({"reward": False}, "write the name of a column"),

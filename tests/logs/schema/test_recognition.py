@@ -201,7 +201,7 @@ def test_values_without_a_label_are_named(tmp_path: Path, make: Any) -> None:
 def test_missing_categories_are_named(tmp_path: Path) -> None:
     path = write_parquet(tmp_path / "log.parquet", action=["up", None, "up", "up"])
     (text,) = texts_of(path, columns={"labels": {"action": ["up", "down"]}})
-    assert "column 'action', row 1: is none of the labels 'up', 'down', found None" in text
+    assert "column 'action', row 1: is missing; write missing.action" in text
     path = write_parquet(tmp_path / "log.parquet", episode=["a", "a", None, "b"])
     (text,) = texts_of(path)
     assert "column 'episode', row 2: is missing, found None; name the episode" in text
@@ -223,7 +223,10 @@ def test_labels_that_do_not_fit(tmp_path: Path) -> None:
     assert "column 'action': has 2 labels where its space is Discrete(3)" in text
     columns = {"observation": ["reward", "next"], "labels": {"observation": ["a"]}}
     path = write_parquet(tmp_path / "log.parquet", next=[1.0] * 4, next_observation=None)
-    assert "has labels but is spread over 'reward', 'next'" in texts_of(path, columns=columns)[0]
+    assert (
+        "has labels.observation but is spread over 'reward', 'next'"
+        in texts_of(path, columns=columns)[0]
+    )
     path = write_npz(tmp_path / "log.npz")
     text = texts_of(path, columns={"labels": {"action": ["a", "b"]}})[0]
     assert "column 'action': has the shape (4, 1) and the dtype float64; store one text" in text

@@ -1,24 +1,31 @@
 """The file that acts without JAX."""
 
+import itertools
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 import safetensors
-from gymnasium.spaces import Discrete
+from gymnasium.spaces import Box, Discrete
 
+from nacre.logs.schema.spaces import add_mask
 from nacre.policies import (
     Categorical,
     Gaussian,
     Policy,
+    RulePolicy,
+    Signature,
     TabularPolicy,
+    deliver_policy,
     write_policy,
     write_predictor,
 )
+from nacre.policies.formats.numpy_predictor import Rule
 from nacre.policies.heads import Head
 from tests.support.policies import BOUNDED, HEADS, ROWS, expect, make_policy
 
@@ -127,3 +134,47 @@ def test_the_predictor_refuses_other_files(tmp_path: Path) -> None:
     for other in (2, -1, 0.5, [[0]]):
         with pytest.raises(ValueError, match="give whole numbers"):
             Predictor(str(tmp_path / "t.safetensors")).predict(other)
+
+
+INPUTS: dict[str, Any] = {
+    "columns": {"observation": ["age", "region=n", "region=s", "can_wait", "can_call"]},
+    "encoding": [
+        {"column": "age", "kind": "number"},
+        {"column": "region", "kind": "one_hot", "labels": ["n", "s"]},
+        {"column": "can_wait", "kind": "number"},
+        {"column": "can_call", "kind": "number"},
+    ],
+    "labels": {"action": ["wait", "it's a call"]},
+    "mask": 2,
+}
+
+
+def test_rules_take_raw_rows_and_answer_with_labels(tmp_path: Path) -> None:
+    """The file of a rule has the table's names, and the predictor acts as the policy does."""
+    plain = Box(-np.inf, np.inf, (3,), np.float32)
+    signature = Signature(add_mask(plain, 2), Discrete(2))
+    lower, upper = np.full((1, 5), -np.inf), np.full((1, 5), np.inf)
+    upper[0, :2] = 48.5, 0.5
+    outputs = jnp.asarray(np.eye(2)[[1, 0]], jnp.float32)
+    bounds = (jnp.asarray(bound, jnp.float32) for bound in (lower, upper))
+    policy = RulePolicy(*bounds, outputs, signature, "greedy")
+    files = deliver_policy(policy, tmp_path, "new", {"inputs": INPUTS}).files
+    assert set(files) == {"new.toml", "predict.py"}
+    text = (tmp_path / "new.toml").read_text()
+    assert 'when = { age = { to = 48.5 }, "region=n" = { to = 0.5 } }' in text
+    assert 'action = "it\'s a call"' in text
+    rule = Rule(str(tmp_path / "new.toml"))
+    for age, region, allowed in itertools.product((30, 60), "ns", ((1, 1), (0, 1), (1, 0))):
+        row = {"age": age, "region": region, "can_wait": allowed[0], "can_call": allowed[1]}
+        numbers = jnp.asarray([[age, region == "n", region == "s", *allowed]], jnp.float32)
+        expected = INPUTS["labels"]["action"][int(policy(numbers).mode()[0])]
+        assert rule.predict(row)[0] == expected
+    again = subprocess.run(
+        [sys.executable, "predict.py", "new.toml"],
+        cwd=tmp_path,
+        check=True,
+        input='{"age": 30, "region": "s", "can_wait": true, "can_call": "true"}\n',
+        capture_output=True,
+        text=True,
+    )
+    assert again.stdout == '"it\'s a call"\n'

@@ -14,6 +14,7 @@ from nacre.cli.commands.options import (
     Columns,
     ConfigFile,
     Discount,
+    Epsilon,
     Normalization,
     Quiet,
     Seed,
@@ -54,6 +55,7 @@ def evaluate(
         ),
     ] = 0.95,
     discount: Discount = 0.99,
+    epsilon: Epsilon = 0.0,
     normalization: Normalization = None,
     activation: ActivationName = None,
     columns: Columns = None,
@@ -80,7 +82,13 @@ def evaluate(
         log, columns=columns, assignments=assignments, cache_dir=cache_dir, quiet=quiet
     )
     evaluated, _ = read_policy_aloud(
-        policy, data, seed=seed, quiet=quiet, normalization=normalization, activation=activation
+        policy,
+        data,
+        seed=seed,
+        quiet=quiet,
+        normalization=normalization,
+        activation=activation,
+        epsilon=epsilon,
     )
     check_log_fits(data, evaluated, policy)
     old = None

@@ -47,6 +47,10 @@ ActivationName = Annotated[
     str | None,
     typer.Option("--activation", help="Hidden layers of a zip that does not say it: relu, tanh."),
 ]
+Epsilon = Annotated[
+    float,
+    typer.Option("--epsilon", help="Share of uniform exploration on top of the policy in force."),
+]
 CostFile = Annotated[Path, typer.Option("--cost", help="What switching costs, cost.toml.")]
 AdviceFolder = Annotated[
     Path | None, typer.Option("--out", help="Folder for the page, the record and the policy.")

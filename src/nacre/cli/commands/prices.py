@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from nacre.cli.commands.options import (
+    ActivationName,
     Address,
     AsJson,
     Assignments,
@@ -16,6 +17,8 @@ from nacre.cli.commands.options import (
     ConfigFile,
     CostFile,
     EngineName,
+    Epsilon,
+    Normalization,
     Quiet,
     Seed,
     Workers,
@@ -40,7 +43,7 @@ COST_EXAMPLES = """\b
 Examples:
   nacre cost --log log.parquet --policy old.safetensors \\
       --new-policy new.safetensors --cost cost.toml
-  nacre cost --log log.csv --policy old.safetensors \\
+  nacre cost --log log.csv --columns map.toml --policy clone \\
       --new-policy new.safetensors --cost cost.toml --json
 """
 
@@ -164,10 +167,20 @@ def convert(
 
 @app.command(short_help="What a switch between two policies costs.", epilog=COST_EXAMPLES)
 def cost(
-    log: Annotated[Path, typer.Option("--log", help="Log of the old policy.")],
-    policy: Annotated[Path, typer.Option("--policy", help="Policy in force, .safetensors.")],
-    new_policy: Annotated[Path, typer.Option("--new-policy", help="Policy proposed.")],
+    log: Annotated[str, typer.Option("--log", help="Log of the old policy.")],
+    policy: Annotated[
+        str,
+        typer.Option(
+            "--policy", help="Policy in force: a file, or columns or clone to take it from the log."
+        ),
+    ],
+    new_policy: Annotated[str, typer.Option("--new-policy", help="Policy proposed, likewise.")],
     cost_file: CostFile,
+    columns: Columns = None,
+    assignments: Assignments = None,
+    epsilon: Epsilon = 0.0,
+    normalization: Normalization = None,
+    activation: ActivationName = None,
     config_file: ConfigFile = None,
     as_json: AsJson = False,
     seed: Seed = 0,
@@ -178,11 +191,22 @@ def cost(
     With --quiet only the total is printed.
     """
     from nacre.cli import console
-    from nacre.cli.pricing import price_files
+    from nacre.cli.pricing import Sources, price_files
     from nacre.cli.waiting import open_wait
+    from nacre.logs import read_columns
 
     with open_wait(f"computing the cost over the states of {log}", quiet=quiet, source=log):
-        priced = price_files(log, policy, new_policy, cost_file, seed=seed)
+        sources = Sources(
+            log,
+            policy,
+            new_policy,
+            cost_file,
+            read_columns(columns, assignments or ()),
+            epsilon,
+            normalization,
+            activation,
+        )
+        priced = price_files(sources, seed=seed)
     if as_json:
         console.print_json(priced.as_json())
     elif quiet:

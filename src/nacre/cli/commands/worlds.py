@@ -14,6 +14,7 @@ from nacre.cli.commands.options import (
     ConfigFile,
     Discount,
     EngineName,
+    Epsilon,
     Normalization,
     Quiet,
     Seed,
@@ -80,6 +81,7 @@ def collect(
             help="First steps with uniform actions; as published for the paper's worlds, else 0.",
         ),
     ] = None,
+    epsilon: Epsilon = 0.0,
     normalization: Normalization = None,
     activation: ActivationName = None,
     engine: EngineName = None,
@@ -96,9 +98,8 @@ def collect(
     folder beside the log until it is whole.
     """
     from nacre.cli import console
+    from nacre.cli.waiting import read_for_world
     from nacre.logs import write_log
-    from nacre.policies import read_policy
-    from nacre.policies.networks import check_activation
     from nacre.simulators.collection import collect_log, discard_parts
     from nacre.simulators.registry import find_world
 
@@ -110,10 +111,8 @@ def collect(
     with console.open_counter("collecting", steps, quiet=quiet) as count:
         log = collect_log(
             found,
-            read_policy(
-                policy,
-                normalization=normalization,
-                activation=check_activation(activation),
+            read_for_world(
+                policy, found, epsilon=epsilon, normalization=normalization, activation=activation
             ),
             steps,
             seed=seed,
@@ -228,6 +227,7 @@ def simulate(
     episodes: Annotated[int, typer.Option("--episodes", min=2, help="Episodes to run.")] = 200,
     steps: Annotated[int, typer.Option("--steps", min=1, help="Length of each.")] = 700,
     discount: Discount = 0.99,
+    epsilon: Epsilon = 0.0,
     normalization: Normalization = None,
     activation: ActivationName = None,
     engine: EngineName = None,
@@ -240,19 +240,17 @@ def simulate(
 ) -> None:
     """Simulate the discounted value of a policy from the start of a world."""
     from nacre.cli import console
+    from nacre.cli.waiting import read_for_world
     from nacre.estimators.simulation import simulate_value
-    from nacre.policies import read_policy
-    from nacre.policies.networks import check_activation
     from nacre.simulators.registry import find_world
 
     chosen = choose_engine(engine, address, workers)
+    found = find_world(world)
     with console.open_counter("simulating", episodes, quiet=quiet) as count:
         value = simulate_value(
-            find_world(world),
-            read_policy(
-                policy,
-                normalization=normalization,
-                activation=check_activation(activation),
+            found,
+            read_for_world(
+                policy, found, epsilon=epsilon, normalization=normalization, activation=activation
             ),
             discount=discount,
             n_episodes=episodes,
@@ -284,6 +282,9 @@ def show(
         typer.Option("--gui/--no-gui", show_default=False, help="Use the simulator's own window."),
     ] = False,
     steps: Annotated[int, typer.Option("--steps", min=1, help="Steps to show.")] = 200,
+    epsilon: Epsilon = 0.0,
+    normalization: Normalization = None,
+    activation: ActivationName = None,
     config_file: ConfigFile = None,
     as_json: AsJson = False,
     seed: Seed = 0,
@@ -291,15 +292,17 @@ def show(
 ) -> None:
     """Watch a policy at work, in the simulator's own window or as a moving picture in a file."""
     from nacre.cli import console
-    from nacre.cli.waiting import open_wait
-    from nacre.policies import read_policy
+    from nacre.cli.waiting import open_wait, read_for_world
     from nacre.simulators.registry import find_world
     from nacre.simulators.rendering.shows import show_policy
 
     with open_wait(f"showing {steps} steps of {world}", quiet=quiet) as tell:
+        found = find_world(world)
         shown = show_policy(
-            find_world(world),
-            read_policy(policy),
+            found,
+            read_for_world(
+                policy, found, epsilon=epsilon, normalization=normalization, activation=activation
+            ),
             render,
             steps=steps,
             seed=seed,

@@ -17,6 +17,7 @@ from nacre.logs.checks import continuity
 from nacre.logs.checks.completion import complete
 from nacre.logs.checks.problems import Problems
 from nacre.logs.schema.draft import Draft
+from nacre.logs.schema.masks import check_mask, declare_actions, fold_mask
 from nacre.logs.schema.parts import FIELDS, FLAGS, VECTORS, is_reserved
 from nacre.logs.schema.spaces import JSON, SpaceError, canonical_space, infer_space, like_space
 
@@ -45,9 +46,11 @@ def assemble(draft: Draft, problems: Problems) -> Content | None:
     """
     same_length = _check_lengths(draft, problems)
     _check_provenance(draft, problems)
+    declare_actions(draft)
     _check_spaces(draft, problems)
     _check_fields(draft, problems)
     _check_columns(draft, problems)
+    check_mask(draft, problems)
     # Next to a row that could not be read, its neighbours would seem not to fit together.
     if not same_length or problems.unreadable:
         return None
@@ -65,6 +68,8 @@ def assemble(draft: Draft, problems: Problems) -> Content | None:
         also = "time" if "step" not in draft.columns and draft.order is not None else "step"
         draft.notes.append(f"rows were put in order by episode, and by {also} where that is given")
     _check_structure(draft, grouping, problems)
+    if not problems:
+        fold_mask(draft, grouping.offsets)
     offsets = None if problems else complete(draft, grouping.offsets, problems)
     return None if offsets is None else _content(draft, offsets)
 

@@ -31,6 +31,12 @@ def show(value: object) -> str:
     return text
 
 
+def show_reason(error: object) -> str:
+    """Return the first line of what another library says, cut where it is long."""
+    text = (str(error).splitlines() or [""])[0].strip().rstrip(".")
+    return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}…"
+
+
 def show_names(names: Iterable[str]) -> str:
     """Return column names as a list for a message, the first dozen spelled out."""
     shown = [show(name) for name in names]

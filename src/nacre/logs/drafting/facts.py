@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -21,13 +20,6 @@ SAMPLE = 2000
 """Different values that are looked at to say what a column holds."""
 MOST_WORDS = 3
 """Different words among numbers that may stand for what is missing."""
-TIME_FORMATS = (
-    *("%d.%m.%Y %H:%M", "%d.%m.%Y %H:%M:%S", "%d.%m.%Y"),
-    *("%d/%m/%Y %H:%M", "%d/%m/%Y %H:%M:%S", "%d/%m/%Y"),
-    *("%m/%d/%Y %H:%M", "%m/%d/%Y %H:%M:%S", "%m/%d/%Y"),
-    *("%d-%m-%Y %H:%M", "%d-%m-%Y", "%Y/%m/%d %H:%M", "%Y/%m/%d", "%Y%m%d"),
-)
-"""Ways to write times other than ISO 8601, days before months first."""
 
 
 @dataclass(frozen=True)
@@ -141,6 +133,8 @@ def _look_at_values(name: str, categories: Categories) -> Facts:
         lost = sum(facts.counts[facts.values.index(text)] for text in (*usual, *absent))
         n_missing = facts.n_missing + lost
         return replace(facts, kind="number", cleaning=cleaning, absent=absent, n_missing=n_missing)
+    from nacre.logs.formats.arrow_times import find_time_formats
+
     formats = find_time_formats(given)
     return facts if formats is None else _as_times(facts, categories, formats)
 
@@ -171,25 +165,6 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def find_time_formats(texts: Sequence[str]) -> tuple[str, ...] | None:
-    """Return how all of these texts can be read as times; none needed for ISO 8601.
-
-    Returns:
-        The formats that fit, nothing for ISO 8601; None if the texts are no times.
-    """
-    import pyarrow as pa
-
-    from nacre.logs.formats.arrow_times import parse_times
-
-    if not texts:
-        return None
-    column = pa.array(texts, pa.large_string())
-    if parse_times(column, None).null_count == 0:
-        return ()
-    fitting = [form for form in TIME_FORMATS if parse_times(column, form).null_count == 0]
-    return tuple(fitting) or None
 
 
 def open_facts(source: Source) -> dict[str, Facts]:

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from nacre.logs.checks.problems import show_key, show_names
+from nacre.logs.checks.problems import Problems, show_key, show_names
 from nacre.logs.drafting.facts import Facts
 from nacre.logs.drafting.roles import KEPT, MOST_ACTIONS, Roles
 from nacre.logs.schema.encoding import DAY
 from nacre.logs.schema.map_values import BY_COLUMN
 from nacre.logs.schema.mapping import ColumnMap
+from nacre.logs.schema.masks import find_labelled
 from nacre.logs.schema.recognition import listed
 
 FEW_CATEGORIES = 30
@@ -230,9 +231,20 @@ class MapWriter:
         if few and not contiguous and not one.cleaning:
             comment = "add actions that exist but were never chosen"
             self._enter("labels", "action", list(one.values), comment)
-        elif not contiguous or one.n_distinct > MOST_ACTIONS:
+            return [*self._line("action"), *self._write_mask(one.values)]
+        if not contiguous or one.n_distinct > MOST_ACTIONS:
             roles.columns["action"] = (names,)
         return self._line("action")
+
+    def _write_mask(self, labels: Sequence[object]) -> list[str]:
+        """Columns that say which actions were allowed, if there is one for each label."""
+        if self._given.allowed is not None:
+            return []
+        columns = ColumnMap(labels={"action": tuple(map(str, labels))})
+        found = find_labelled(columns, {"action": "action"}, list(self._facts), Problems())
+        if found is None:
+            return []
+        return [f"allowed = {json.dumps(found, ensure_ascii=False)}  # CHECK: one for each action"]
 
     def _label(self, part: str) -> list[str]:
         """Enter labels for a part whose two values are texts."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from nacre.logs.drafting.facts import Facts
 from nacre.logs.schema.mapping import ColumnMap
+from nacre.logs.schema.masks import normalise_name
 from nacre.logs.schema.parts import VECTORS
 from nacre.logs.schema.recognition import ALIASES, find_numbered, listed
 
@@ -97,9 +98,9 @@ def guess_roles(facts: Mapping[str, Facts], given: ColumnMap) -> Roles:
 
 
 def _take_known(part: str, aliases: Sequence[str], names: Sequence[str], roles: Roles) -> None:
-    called = [name for name in names if _plain(name) in aliases and name not in roles.used]
+    called = [name for name in names if normalise_name(name) in aliases and name not in roles.used]
     families = find_numbered(names) if part in VECTORS else {}
-    spread = [stem for stem in families if _plain(stem) in aliases]
+    spread = [stem for stem in families if normalise_name(stem) in aliases]
     if len(called) == 1 and not spread:
         roles.columns[part] = called[0]
     elif len(spread) == 1 and not called:
@@ -112,10 +113,6 @@ def _take_known(part: str, aliases: Sequence[str], names: Sequence[str], roles: 
 def _is_chance(facts: Facts) -> bool:
     numbers = facts.numbers
     return numbers is not None and bool(((numbers > 0) & (numbers <= 1)).all())
-
-
-def _plain(name: str) -> str:
-    return name.strip().lower().replace(" ", "_").replace("-", "_")
 
 
 def _has_word(name: str, part: str) -> bool:
@@ -180,7 +177,9 @@ def _find_one_hot(
         if facts[name].is_flag and "_" in name and name not in roles.used:
             families.setdefault(name.rpartition("_")[0], []).append(name)
     for stem, family in families.items():
-        if len(family) < 2 or not (_has_word(stem, "action") or _plain(stem) in ALIASES["action"]):
+        if len(family) < 2 or not (
+            _has_word(stem, "action") or normalise_name(stem) in ALIASES["action"]
+        ):
             continue
         columns = [one for name in family if (one := facts[name].numbers) is not None]
         marks = np.stack(columns)
@@ -195,7 +194,7 @@ def _guess_episode(facts: Mapping[str, Facts], names: Sequence[str], roles: Role
         return
     for name in names:
         one = facts[name]
-        is_id = _IDENTIFIER.fullmatch(_plain(name)) is not None
+        is_id = _IDENTIFIER.fullmatch(normalise_name(name)) is not None
         if name in roles.used or not is_id or one.kind == "other" or one.n_missing:
             continue
         if 1 < one.n_distinct <= one.n_rows / LEAST_REPEATS and (

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from nacre.logs.checks.problems import Problems, show
+from nacre.logs.checks.problems import Problems, show_reason
 from nacre.logs.episodes import Log
 from nacre.logs.schema.layout import lay_out
 from nacre.logs.schema.mapping import ColumnMap
@@ -43,7 +43,7 @@ class Arrow:
                 batch.validate(full=True)
         except (pa.ArrowException, OSError, ValueError) as error:
             problems.add(
-                f"could not be read as Arrow ({show(str(error))})",
+                f"could not be read as Arrow ({show_reason(error)})",
                 "write it with pyarrow.feather.write_feather",
             )
             return None

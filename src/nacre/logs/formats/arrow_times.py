@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,15 @@ from numpy.typing import NDArray
 from nacre.logs.checks.problems import Problems, show, show_key
 
 _SECONDS = pa.timestamp("s")
+TIME_FORMATS = (
+    *("%d.%m.%Y %H:%M", "%d.%m.%Y %H:%M:%S", "%d.%m.%Y"),
+    *("%d/%m/%Y %H:%M", "%d/%m/%Y %H:%M:%S", "%d/%m/%Y"),
+    *("%m/%d/%Y %H:%M", "%m/%d/%Y %H:%M:%S", "%m/%d/%Y"),
+    *("%d-%m-%Y %H:%M", "%d-%m-%Y", "%Y/%m/%d %H:%M", "%Y/%m/%d", "%Y%m%d"),
+)
+"""Ways to write times other than ISO 8601, days before months first."""
+SAMPLE = 2000
+"""Texts that are looked at to say how times are written."""
 
 
 def read_times(
@@ -36,8 +46,7 @@ def read_times(
             name,
             rows,
             lambda i: (f"is no time in {written}", show(column[int(rows[i])].as_py())),
-            f'write time_format.{show_key(name)} = "%d.%m.%Y %H:%M" in the column map, or as yours '
-            "are written",
+            _suggest_format(name, column.filter(given)[:SAMPLE].to_pylist()) if len(rows) else "",
         )
         if len(rows):
             return None
@@ -52,6 +61,33 @@ def read_times(
         return None
     seconds = pc.cast(pc.cast(times, pa.int64()), pa.float64())
     return np.asarray(seconds.to_numpy(), np.float64)
+
+
+def _suggest_format(name: str, texts: list[str]) -> str:
+    """What to do about texts that are no times as they should be."""
+    formats = find_time_formats(texts)
+    if formats:
+        others = f", or {formats[1]} if months come first" if len(formats) > 1 else ""
+        return f'write time_format.{show_key(name)} = "{formats[0]}" in the column map{others}'
+    return (
+        f'write time_format.{show_key(name)} = "…" in the column map with the form of yours, such '
+        'as "%d %b %Y", or name another column'
+    )
+
+
+def find_time_formats(texts: Sequence[str]) -> tuple[str, ...] | None:
+    """Return how all of these texts can be read as times; none needed for ISO 8601.
+
+    Returns:
+        The formats that fit, nothing for ISO 8601; None if the texts are no times.
+    """
+    if not texts:
+        return None
+    column = pa.array(texts, pa.large_string())
+    if parse_times(column, None).null_count == 0:
+        return ()
+    fitting = [form for form in TIME_FORMATS if parse_times(column, form).null_count == 0]
+    return tuple(fitting) or None
 
 
 def parse_times(column: Any, form: str | None) -> Any:

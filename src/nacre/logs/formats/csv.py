@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nacre.logs.checks.problems import Problems, show
+from nacre.logs.checks.problems import Problems, show, show_reason
 from nacre.logs.episodes import Log
 from nacre.logs.formats.compression import compress, find_codec, open_binary
 from nacre.logs.formats.csv_style import HEAD_BYTES, Style, recognise_style
@@ -54,7 +54,7 @@ class Csv:
             return None
         except (pa.ArrowException, OSError, ValueError, EOFError, csv.Error) as error:
             problems.add(
-                f"could not be read as CSV ({show(str(error))})",
+                f"could not be read as CSV ({show_reason(error)})",
                 "write comma-separated text in UTF-8 with the column names in the first line",
             )
             return None
@@ -120,10 +120,13 @@ def _find_layout(
     for part, given in reading.columns.items():
         combined = part == "action" and any(name in columns.labels for name in listed(given))
         for name in listed(given):
-            labels = columns.find_labels(part, name)
+            single = isinstance(given, str)
+            labels = columns.find_labels(part, name) if single else columns.labels.get(name)
             encoded = columns.encode.get(name, "number") != "number" or name in columns.rare
             texts = labels is not None and isinstance(labels[0], str)
-            if texts or name in columns.unit or name in columns.time_format:
+            if name in columns.bins and name not in columns.unit:
+                kinds[name] = pa.float64()
+            elif texts or name in columns.unit or name in columns.time_format:
                 kinds[name] = pa.string()
             elif labels or encoded or combined:
                 continue

@@ -13,7 +13,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from nacre.logs.checks.problems import Problems, show
+from nacre.logs.checks.problems import Problems, show_reason
 from nacre.logs.formats.array_sources import WholeArrays
 from nacre.logs.schema.mapping import ColumnMap
 from nacre.logs.storage.stores import Store, blocks
@@ -36,7 +36,7 @@ class Hdf5Source(WholeArrays):
 
     def is_numeric(self, name: str) -> bool:
         """Return whether a name leads to an array of numbers in this file."""
-        if not _is_own(self._file, name):
+        if not is_own(self._file, name):
             return False
         data = self._file[name]
         return bool(getattr(data, "shape", None)) and data.dtype.kind in "biuf"
@@ -69,7 +69,7 @@ class Hdf5:
         if file is None:
             return 0
         with file:
-            arrays = [file[name] for name in file if _is_own(file, name)]
+            arrays = [file[name] for name in file if is_own(file, name)]
             return sum(prod(array.shape) * 4 for array in arrays if getattr(array, "shape", None))
 
 
@@ -84,7 +84,7 @@ def open_hdf5(path: Path, problems: Problems) -> Any:
         return h5py.File(path, "r")
     except _ERRORS as error:
         problems.add(
-            f"could not be read as HDF5 ({show(str(error))})", "write it anew or give another"
+            f"could not be read as HDF5 ({show_reason(error)})", "write it anew or give another"
         )
         return None
 
@@ -106,14 +106,14 @@ def load_array(
         if refusal is None:
             return _read(group[name], store)
     except _ERRORS as error:
-        refusal = f"cannot be read ({show(str(error))})", "write the file anew"
+        refusal = f"cannot be read ({show_reason(error)})", "write the file anew"
     problems.add(*refusal, column=name)
     return None
 
 
 def find_refusal(group: Any, name: str, file_size: int) -> tuple[str, str] | None:
     """Return what is wrong with an array and its remedy, before any of it is read."""
-    if not _is_own(group, name):
+    if not is_own(group, name):
         return "is a link, which is never followed", "store the array itself in the file"
     data = group[name]
     if not getattr(data, "shape", None):
@@ -154,14 +154,14 @@ def _read(data: Any, store: Store) -> NDArray[Any]:
     return values
 
 
-def _is_own(group: Any, name: str) -> bool:
+def is_own(group: Any, name: str) -> bool:
     """Return whether a name leads to something of this file, not to somewhere else."""
     link = group.get(name, getlink=True)
     return type(link).__name__ == "HardLink"
 
 
 def _is_group(group: Any, name: str) -> bool:
-    return _is_own(group, name) and group.get(name, getclass=True).__name__ == "Group"
+    return is_own(group, name) and group.get(name, getclass=True).__name__ == "Group"
 
 
 HDF5 = Hdf5()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from nacre.logs.checks.problems import Problems, show
 from nacre.logs.formats.array_sources import WholeArrays
-from nacre.logs.formats.hdf5 import find_refusal, open_hdf5
+from nacre.logs.formats.hdf5 import find_refusal, is_own, open_hdf5
+from nacre.logs.formats.minari_leaves import Leaf, list_leaves
 from nacre.logs.schema.mapping import ColumnMap
 from nacre.logs.schema.metadata import Metadata
 from nacre.logs.schema.spaces import JSON, SpaceError, space_from_json
@@ -65,8 +66,15 @@ class MinariSource(WholeArrays):
         metadata: Metadata,
         problems: Problems,
         store: Store,
+        leaves: Sequence[Leaf] = (),
     ) -> None:
-        super().__init__(["episode", *_ARRAYS], problems, metadata, store)
+        names = [name for name in _ARRAYS if not leaves or "observation" not in name]
+        self._leaves = {
+            f"{stem}{leaf.name}": leaf
+            for stem in ("observation", "next_observation")
+            for leaf in leaves
+        }
+        super().__init__(["episode", *names, *self._leaves], problems, metadata, store)
         self._file = file
         self._episodes = episodes
         self._n_rows = sum(episode.length for episode in episodes)
@@ -80,6 +88,8 @@ class MinariSource(WholeArrays):
         if name == "episode":
             lengths = [episode.length for episode in self._episodes]
             return np.repeat(np.arange(len(lengths)), lengths)
+        if name in self._leaves:
+            return self._load_leaf(self._leaves[name], int(name.startswith("next_")))
         arrays = [episode.arrays[_ARRAYS[name]] for episode in self._episodes]
         dtype = np.result_type(*{array.dtype for array in arrays})
         values = self.store.empty((self._n_rows, *arrays[0].shape[1:]), dtype)
@@ -88,6 +98,13 @@ class MinariSource(WholeArrays):
             values[rows] = array[start : start + rows.stop - rows.start]
             release(values)
         return values
+
+    def _load_leaf(self, leaf: Leaf, start: int) -> NDArray[Any]:
+        parts = []
+        for episode in self._episodes:
+            array = episode.arrays[_name_leaf(leaf)]
+            parts.append(leaf.spread(array[start : start + episode.length]))
+        return np.concatenate(parts)
 
     def _places(self) -> Iterator[slice]:
         start = 0
@@ -140,7 +157,7 @@ class Minari:
         self, path: Path, problems: Problems, columns: ColumnMap, store: Store
     ) -> MinariSource | None:
         """Open a dataset by the directory of its files, after looking at every episode's shape."""
-        metadata = _read_metadata(path / _METADATA, problems)
+        metadata, leaves = _read_metadata(path / _METADATA, problems)
         if problems:
             return None
         file = open_hdf5(path / _MAIN, problems)
@@ -148,7 +165,7 @@ class Minari:
             return None
         size = (path / _MAIN).stat().st_size
         names = sorted((int(m[1]), m[0]) for name in file if (m := _EPISODE.fullmatch(name)))
-        checked = [_check_episode(file, name, size, problems) for _, name in names]
+        checked = [_check_episode(file, name, size, leaves, problems) for _, name in names]
         if not checked:
             problems.add("has no episodes", "collect some with minari.DataCollector")
         episodes = [episode for episode in checked if episode is not None]
@@ -157,31 +174,41 @@ class Minari:
         if problems:
             file.close()
             return None
-        return MinariSource(file, [e for e in episodes if e.length], metadata, problems, store)
+        whole = [episode for episode in episodes if episode.length]
+        return MinariSource(file, whole, metadata, problems, store, leaves)
 
     def estimate_bytes(self, path: Path) -> int:
         """Return about how much memory the arrays of a log would take."""
         return 2 * (path / _MAIN).stat().st_size
 
 
-def _check_episode(file: Any, name: str, size: int, problems: Problems) -> _Episode | None:
+def _name_leaf(leaf: Leaf) -> str:
+    return "/".join(("observations", *leaf.path))
+
+
+def _check_episode(
+    file: Any, name: str, size: int, leaves: Sequence[Leaf], problems: Problems
+) -> _Episode | None:
     """Return the arrays of an episode, or None after reporting what is wrong with one of them."""
     arrays = {}
-    for array in dict.fromkeys(_ARRAYS.values()):
+    wanted = [array for array in dict.fromkeys(_ARRAYS.values()) if array != "observations"]
+    wanted += [_name_leaf(leaf) for leaf in leaves] or ["observations"]
+    for array in wanted:
         label = f"{name}/{array}"
-        if not hasattr(file[name], "keys") or array not in file[name]:
+        group, last = _descend(file[name], array)
+        if group is None:
             problems.add("is missing", "write the dataset anew", column=label)
             continue
-        refusal = find_refusal(file[name], array, size)
+        refusal = find_refusal(group, last, size)
         if refusal is not None:
             problems.add(*refusal, column=label)
             continue
-        arrays[array] = file[name][array]
-    if len(arrays) < len(set(_ARRAYS.values())):
+        arrays[array] = group[last]
+    if len(arrays) < len(wanted):
         return None
     length = len(arrays["rewards"])
     for array, values in arrays.items():
-        expected = length + (array == "observations")
+        expected = length + array.startswith("observations")
         if len(values) != expected:
             problems.add(
                 f"has {len(values)} rows where {expected} are expected",
@@ -189,6 +216,16 @@ def _check_episode(file: Any, name: str, size: int, problems: Problems) -> _Epis
                 column=f"{name}/{array}",
             )
     return _Episode(arrays, length)
+
+
+def _descend(group: Any, name: str) -> tuple[Any, str]:
+    """Return the group that holds an array and its name there; no group if it is not there."""
+    *above, last = name.split("/")
+    for part in above:
+        own = hasattr(group, "keys") and is_own(group, part)
+        group = group[part] if own and part in group else None
+    found = group is not None and hasattr(group, "keys") and last in group
+    return (group if found else None), last
 
 
 def _check_shapes(episodes: list[_Episode], names: list[str], problems: Problems) -> None:
@@ -204,7 +241,7 @@ def _check_shapes(episodes: list[_Episode], names: list[str], problems: Problems
                 )
 
 
-def _read_metadata(path: Path, problems: Problems) -> Metadata:
+def _read_metadata(path: Path, problems: Problems) -> tuple[Metadata, list[Leaf]]:
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
         form = document.get("data_format", "hdf5")
@@ -212,27 +249,44 @@ def _read_metadata(path: Path, problems: Problems) -> Metadata:
         problems.add(
             f"has no readable {_METADATA} ({show(str(error))})", "download the dataset anew"
         )
-        return Metadata()
+        return Metadata(), []
     if form != "hdf5":
         problems.add(
             f"is kept as {show(form)}", "write it with data_format='hdf5', the form that is read"
         )
     spaces: dict[str, Space[Any]] = {}
+    leaves: list[Leaf] = []
     for name in ("observation", "action"):
         try:
-            spaces[name] = _read_space(document.get(f"{name}_space"))
+            told = _parse_space(document.get(f"{name}_space"))
+            if name == "observation" and not _is_plain(told):
+                leaves = list_leaves(told)
+            else:
+                spaces[name] = _read_space(told)
         except (SpaceError, ValueError, TypeError, AttributeError, RecursionError) as error:
             problems.add(
                 f"has the {name} space {error}",
-                "collect with gymnasium.wrappers.FlattenObservation or FlattenAction, a Box of "
-                "one axis or Discrete from 0 can be read",
+                "collect with a wrapper of Gymnasium that makes it a Box or Discrete from 0",
             )
-    told: dict[str, JSON] = {n: document[n] for n in _TOLD if isinstance(document.get(n), str)}
-    return Metadata(spaces, {"minari": told})
+    texts: dict[str, JSON] = {n: document[n] for n in _TOLD if isinstance(document.get(n), str)}
+    return Metadata(spaces, {"minari": texts}), leaves
 
 
-def _read_space(text: Any) -> Space[Any]:
+def _parse_space(text: Any) -> Any:
     form = json.loads(text) if isinstance(text, str) else text
+    if not isinstance(form, Mapping):
+        raise SpaceError(f"{form!r:.60}")
+    return form
+
+
+def _is_plain(form: Any) -> bool:
+    """Whether a log keeps such observations as they are; else they are flattened."""
+    if form.get("type") == "Box":
+        return len(form["shape"]) == 1
+    return form.get("type") == "Discrete" and form.get("start", 0) == 0
+
+
+def _read_space(form: Any) -> Space[Any]:
     kind = form["type"]
     if kind == "Discrete":
         return space_from_json({"type": "discrete", "n": form["n"], "start": form.get("start", 0)})

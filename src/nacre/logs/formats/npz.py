@@ -12,7 +12,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from nacre.logs.checks.problems import Problems, show
+from nacre.logs.checks.problems import Problems, show_reason
 from nacre.logs.episodes import Log
 from nacre.logs.formats.array_sources import WholeArrays
 from nacre.logs.schema.layout import check_names, lay_out
@@ -82,7 +82,7 @@ class ArchiveSource(WholeArrays):
                 return np.asarray(npy.read_array(stream, allow_pickle=False))
         except (*_ERRORS, MemoryError) as error:
             self.problems.add(
-                f"cannot be read ({show(str(error))})", "write the file anew", column=name
+                f"cannot be read ({show_reason(error)})", "write the file anew", column=name
             )
             return None
 
@@ -117,7 +117,7 @@ class Npz:
             infos = archive.infolist()
         except _ERRORS as error:
             problems.add(
-                f"could not be read as npz ({show(str(error))})", "write it with numpy.savez"
+                f"could not be read as npz ({show_reason(error)})", "write it with numpy.savez"
             )
             return None
         members: dict[str, _Member] = {}
@@ -128,7 +128,7 @@ class Npz:
             except Exception as error:
                 # Headers are parsed as Python literals: the ways in which that can fail are many.
                 problems.add(
-                    f"is no array that can be read ({show(str(error))})",
+                    f"is no array that can be read ({show_reason(error)})",
                     "write the file anew with numpy.savez",
                     column=name,
                 )

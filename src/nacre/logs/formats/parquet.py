@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from nacre.logs.checks.problems import Problems, show
+from nacre.logs.checks.problems import Problems, show_reason
 from nacre.logs.episodes import Log
 from nacre.logs.schema.layout import lay_out
 from nacre.logs.schema.mapping import ColumnMap
@@ -39,6 +39,7 @@ class Parquet:
         import pyarrow.parquet as pq
 
         from nacre.logs.formats.cleaning import Cleaning
+        from nacre.logs.formats.nested import is_nested
         from nacre.logs.formats.tables import TableSource
 
         try:
@@ -51,7 +52,7 @@ class Parquet:
             schema, n_rows = file.schema_arrow, file.metadata.num_rows
         except (pa.ArrowException, OSError, ValueError) as error:
             problems.add(
-                f"could not be read as Parquet ({show(str(error))})",
+                f"could not be read as Parquet ({show_reason(error)})",
                 "write it anew or give another",
             )
             return None
@@ -61,6 +62,10 @@ class Parquet:
                 f"claims {n_rows} rows in {size} bytes", "write it anew, or only the rows there are"
             )
             return None
+
+        if is_nested(schema):
+            with file:
+                return _read_nested(file, problems, columns, store)
 
         def fetch(name: str) -> Iterator[Any]:
             batches = file.iter_batches(_BATCH_ROWS, columns=[name], use_threads=False)
@@ -105,6 +110,24 @@ class Parquet:
         with pq.ParquetWriter(stream, build_schema(columns, metadata), **options) as writer:
             for table in build_tables(columns, metadata, _GROUP_ROWS):
                 writer.write_table(table, row_group_size=_GROUP_ROWS)
+
+
+def _read_nested(
+    file: Any, problems: Problems, columns: ColumnMap, store: Store
+) -> TableSource | None:
+    """The whole file, made flat in memory."""
+    import pyarrow as pa
+
+    from nacre.logs.formats.cleaning import Cleaning
+    from nacre.logs.formats.tables import source_of_table
+
+    try:
+        source = source_of_table(file.read(), problems, store)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        problems.add(f"could not be read ({show_reason(error)})", "write it anew or give another")
+        return None
+    source.cleaning = Cleaning.of(columns)
+    return source
 
 
 def _decode_ahead(batches: Iterator[Any]) -> Iterator[Any]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nacre.logs.checks.problems import Problems
+from nacre.logs.checks.problems import Problems, show_path
 from nacre.logs.formats.parquet import PARQUET
 from nacre.logs.schema.mapping import ColumnMap
 from nacre.logs.schema.recognition import ALIASES
@@ -21,13 +21,21 @@ if TYPE_CHECKING:
     from nacre.logs.formats.tables import TableSource
 
 
-def list_parts(folder: Path) -> list[Path]:
-    """The Parquet files of a folder and of folders in it, by name; hidden ones are left out."""
-    return sorted(
-        path
-        for path in folder.rglob("*.parquet")
-        if not any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)
-    )
+BESIDE = ("meta", "videos", "images")
+"""Folders of LeRobot that hold no transitions."""
+
+
+def list_parts(folder: Path, ending: str = "*.parquet") -> list[Path]:
+    """The files of a folder and of folders in it, by name; hidden ones are left out.
+
+    Of Hugging Face's datasets those for training, where some are called so.
+    """
+    found = []
+    for path in sorted(folder.rglob(ending)):
+        parts = path.relative_to(folder).parts
+        if not any(part.startswith((".", "_")) for part in parts) and not {*parts} & {*BESIDE}:
+            found.append(path)
+    return [path for path in found if path.name.startswith("train-")] or found
 
 
 class ParquetFolder:
@@ -52,7 +60,9 @@ class ParquetFolder:
 
         parts: list[TableSource] = []
         for file in list_parts(path):
-            part = PARQUET.open(file, problems, columns, store)
+            own = Problems(show_path(file))
+            part = PARQUET.open(file, own, columns, store)
+            problems.found += own.found
             if part is None:
                 return None
             parts.append(part)
@@ -74,6 +84,7 @@ class ParquetFolder:
 
         rows = sum(part.n_rows for part in parts)
         whole = TableSource(first.schema, rows, fetch, problems, store)
+        whole.cleaning, whole.notes = first.cleaning, first.notes
         if len(parts) > 1:
             # Each file has the digest of its own rows.
             whole.metadata = dataclasses.replace(whole.metadata, sha256="")

@@ -17,11 +17,22 @@ OURS = {
     "arrow": "nacre.logs.formats.arrow:ARROW",
     "npz": "nacre.logs.formats.npz:NPZ",
     "hdf5": "nacre.logs.formats.hdf5:HDF5",
+    "vw": "nacre.logs.formats.vw:VW",
     "minari": "nacre.logs.formats.minari:MINARI",
     "parquet_folder": "nacre.logs.formats.parquet_folder:PARQUET_FOLDER",
+    "arrow_folder": "nacre.logs.formats.arrow_folder:ARROW_FOLDER",
 }
 LOG_FORMATS: Registry[LogFormat] = Registry("nacre.log_formats", "log format", OURS)
 """All formats of logs by name: ours, and those that other packages register by entry point."""
+
+ELSEWHERE = {
+    (".xlsx", ".xls", ".xlsm", ".ods"): "save the sheet as CSV and give that file",
+    (".pkl", ".pickle", ".joblib", ".npy"): (
+        "pickles and bare arrays are not read: write a table with named columns, as Parquet or CSV"
+    ),
+    (".txt", ".tsv", ".dat", ".tab"): "rename it to end in .csv; separators are recognised",
+}
+"""Files that people have and that are not read: what to do instead."""
 
 
 def find_reader(path: Path, problems: Problems) -> LogFormat | None:
@@ -30,7 +41,10 @@ def find_reader(path: Path, problems: Problems) -> LogFormat | None:
     for form in _load_formats(failures):
         if not _endings(path).isdisjoint(form.suffixes):
             return form
-    _report_suffix(path, list_suffixes(), failures, problems)
+    remedy = f"use one of {', '.join(list_suffixes())}"
+    for endings, instead in ELSEWHERE.items():
+        remedy = instead if path.suffix.lower() in endings else remedy
+    _report_suffix(path, remedy, failures, problems)
     return None
 
 
@@ -40,7 +54,8 @@ def find_writer(path: Path, problems: Problems) -> WritableLogFormat | None:
     for form in _load_formats(failures):
         if isinstance(form, WritableLogFormat) and not _endings(path).isdisjoint(form.suffixes):
             return form
-    _report_suffix(path, list_suffixes(writable=True), failures, problems)
+    remedy = f"use one of {', '.join(list_suffixes(writable=True))}"
+    _report_suffix(path, remedy, failures, problems)
     return None
 
 
@@ -84,10 +99,7 @@ def _endings(path: Path) -> set[str]:
     return {"".join(suffixes[start:]) for start in range(len(suffixes))}
 
 
-def _report_suffix(
-    path: Path, suffixes: tuple[str, ...], failures: list[str], problems: Problems
-) -> None:
+def _report_suffix(path: Path, remedy: str, failures: list[str], problems: Problems) -> None:
     problems.add(
-        f"has the suffix {path.suffix!r}, which is not known",
-        "; ".join([f"use one of {', '.join(suffixes)}", *failures]),
+        f"has the suffix {path.suffix!r}, which is not known", "; ".join([remedy, *failures])
     )

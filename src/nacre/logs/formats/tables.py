@@ -21,6 +21,7 @@ from nacre.logs.formats.arrow_columns import (
 )
 from nacre.logs.formats.arrow_times import read_times
 from nacre.logs.formats.cleaning import Cleaning
+from nacre.logs.formats.nested import flatten, is_nested
 from nacre.logs.schema.categories import Categories, gather_categories
 from nacre.logs.schema.metadata import KEY, MARK, decode_metadata
 from nacre.logs.storage.stores import MEMORY, Store, release
@@ -103,6 +104,18 @@ class TableSource:
                 f"cannot be read ({show(str(error))})", "write the file anew", column=name
             )
             return None
+
+
+def source_of_table(table: Any, problems: Problems, store: Store) -> TableSource:
+    """Return a table in memory as a source, nested columns made flat."""
+    notes: tuple[str, ...] = ()
+    if is_nested(table.schema):
+        table, notes = flatten(table)
+    source = TableSource(
+        table.schema, table.num_rows, lambda name: table.column(name).chunks, problems, store
+    )
+    source.notes = notes
+    return source
 
 
 def _encode(chunk: Any) -> tuple[list[Any], NDArray[Any]]:

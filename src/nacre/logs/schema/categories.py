@@ -110,5 +110,10 @@ def number_categories(
                 "out, or mend the value"
             )
     rows = np.flatnonzero(codes < -1 if may_miss else codes < 0)
-    problems.add_rows(name, rows, lambda i: (what, show(categories.find(rows[i]))), remedy)
+
+    def describe(i: int) -> tuple[str, str | None]:
+        value = categories.find(rows[i])
+        return ("is missing", None) if value is None else (what, show(value))
+
+    problems.add_rows(name, rows, describe, remedy)
     return None if len(rows) else codes

@@ -175,16 +175,25 @@ class FeatureReader:
             counts = dict(zip(categories.values, categories.count().tolist(), strict=True))
             labels = tuple(label for label in labels if counts[label] >= least)
         if encoding.kind == "one_hot" and len(labels) > MOST_CATEGORIES:
-            counted = np.sort(categories.count())[::-1]
-            enough = int(counted[min(SHOWN_NAMES, len(counted)) - 1])
             self._problems.add(
                 f"has {len(labels):,} categories, more than {MOST_CATEGORIES}",
-                f"write rare.{show_key(name)} = {max(enough, 2)} in the column map, so that "
-                "categories with fewer rows become one, or leave the column out",
+                _suggest_rare(name, categories),
                 column=name,
             )
             return None
         return replace(encoding, labels=tuple(_plain(label) for label in labels))
+
+
+def _suggest_rare(name: str, categories: Categories) -> str:
+    """What to do about too many categories: those with few rows become one, if others remain."""
+    counted = np.sort(categories.count())[::-1]
+    enough = max(int(counted[SHOWN_NAMES - 1]), int(counted[MOST_CATEGORIES]) + 1)
+    if enough > counted[0]:
+        return f'write ignore = ["{name}"] in the column map and leave it out of observation'
+    return (
+        f"write rare.{show_key(name)} = {enough} in the column map, so that categories with fewer "
+        "rows become one, or leave the column out"
+    )
 
 
 def _plain(label: Any) -> Any:

@@ -13,13 +13,15 @@ from numpy.typing import NDArray
 
 from nacre.logs.checks.columns import check_numeric
 from nacre.logs.checks.problems import Problems, show, show_key, show_names
+from nacre.logs.schema.bins import bin_numbers
 from nacre.logs.schema.categories import number_categories
 from nacre.logs.schema.draft import Draft
 from nacre.logs.schema.features import FeatureReader, is_encoded
 from nacre.logs.schema.mapping import ColumnMap, Label
-from nacre.logs.schema.parts import FIELDS, VECTORS
+from nacre.logs.schema.parts import FIELDS, MASK, VECTORS
 from nacre.logs.schema.recognition import Reading, listed
 from nacre.logs.schema.source import Source
+from nacre.logs.schema.spaces import JSON
 from nacre.logs.storage.stores import MEMORY, Store, blocks
 
 MOST_COMBINATIONS = 1000
@@ -54,27 +56,32 @@ class FieldReader:
         self._left = Counter(n for names in reading.columns.values() for n in listed(names))
         self._kept: dict[str, NDArray[Any] | None] = {}
         self._labels: dict[str, tuple[Label, ...]] = {}
+        self.expanded: dict[str, JSON] = {}
 
     def read(self) -> None:
         """Read all of them; what is wrong is left out."""
-        for part in (*FIELDS, "done", "step", "order", "propensity"):
+        for part in (*FIELDS, "done", "step", "order", "propensity", MASK):
             names = self._reading.columns.get(part)
             values = None if names is None else self._read_part(part, names)
             if values is None:
                 continue
             if part == "order":
                 self._draft.order = values
-            elif part in ("step", "propensity"):
+            elif part in ("step", "propensity", MASK):
                 self._draft.columns[part] = values
             else:
                 self._draft.fields[part] = values
         self._apply_labels()
 
     def _read_part(self, part: str, names: str | tuple[str, ...]) -> NDArray[Any] | None:
+        if self._has_labels_of_several(part, names):
+            return None
         if part in ("observation", "next_observation") and self._has_features(names):
             return self._features.read(part, listed(names))
         if isinstance(names, tuple):
             return self._read_several(part, names)
+        if part == "action" and names in self._columns.bins:
+            return self._read_combinations((names,))
         labels = self._columns.find_labels(part, names)
         if labels is not None and part != "episode":
             return self._read_labels(part, names, labels)
@@ -83,6 +90,17 @@ class FieldReader:
         if part == "order" and not self._source.is_numeric(names):
             return self._source.load_times(names, self._columns.time_format.get(names))
         return self._drop(part, names, self._load(names, part))
+
+    def _has_labels_of_several(self, part: str, names: str | tuple[str, ...]) -> bool:
+        """Report labels that are given for a part of several columns as if it was one."""
+        if isinstance(names, str) or part not in self._columns.labels:
+            return False
+        self._problems.add(
+            f"has labels.{part} but is spread over {show_names(names)}",
+            f"remove labels.{part}, and write labels.COLUMN = […] for a column that needs them",
+            column=part,
+        )
+        return True
 
     def _has_features(self, names: str | tuple[str, ...]) -> bool:
         if self._draft.encodings or isinstance(names, tuple):
@@ -163,16 +181,10 @@ class FieldReader:
         if part == "action":
             if self._columns.encode.get("action") == "from_one_hot":
                 return self._read_one_hot(names)
-            if any(name in self._columns.labels for name in names):
+            if any(name in self._columns.labels or name in self._columns.bins for name in names):
                 return self._read_combinations(names)
-        if self._columns.find_labels(part) is not None:
-            self._problems.add(
-                f"has labels but is spread over {show_names(names)}",
-                "labels number the values of a single column: write "
-                f"labels.{show_key(names[0])} = […] for each column",
-                column=part,
-            )
-            return None
+        if part in VECTORS and all(name.startswith(f"{part}.") for name in names):
+            return self._read_dotted(part, names)
         values = load_beside(
             part, names, lambda name: self._load(name, part), self._source.store, self._problems
         )
@@ -180,6 +192,22 @@ class FieldReader:
             if values is not None and name in self._columns.missing:
                 self._drop(part, name, values[:, place])
         return values
+
+    def _read_dotted(self, part: str, names: tuple[str, ...]) -> NDArray[Any] | None:
+        """Put columns of a dictionary side by side, numbers and vectors alike."""
+        columns, expanded = [], []
+        for name in names:
+            values = self._load(name, part)
+            if values is None or not check_numeric(name, values, self._problems, axes=2):
+                return None
+            columns.append(values.reshape(len(values), -1))
+            width = columns[-1].shape[1]
+            expanded += [name] if width == 1 else [f"{name}[{i}]" for i in range(width)]
+        self._problems.parts[part] = expanded
+        self._problems.labels.setdefault(part, part)
+        if part in ("observation", "action"):
+            self.expanded[part] = list(expanded)
+        return np.concatenate(columns, axis=1)
 
     def _read_one_hot(self, names: tuple[str, ...]) -> NDArray[Any] | None:
         """Read columns of zeros and a single one as the number of the one."""
@@ -206,25 +234,44 @@ class FieldReader:
         codes: NDArray[Any] | None = None
         lists: list[tuple[Label, ...]] = []
         for name in names:
-            categories = self._source.load_categories(name)
-            if categories is None:
+            choice = self._read_choice(name)
+            if choice is None:
                 return None
-            labels = self._columns.labels.get(name) or tuple(categories.sort())
-            numbers = number_categories(name, categories, labels, self._problems)
-            if numbers is None:
-                return None
+            numbers, labels = choice
             lists.append(labels)
             codes = numbers if codes is None else codes * len(labels) + numbers
         combined = tuple(", ".join(map(str, one)) for one in product(*lists))
         if len(combined) > MOST_COMBINATIONS:
             self._problems.add(
                 f"has {len(combined):,} combinations of labels, more than {MOST_COMBINATIONS:,}",
-                "name fewer columns, or group their labels",
+                self._suggest_bins(names, lists),
                 column="action",
             )
             return None
         self._labels["action"] = combined
         return codes
+
+    def _suggest_bins(self, names: tuple[str, ...], lists: list[tuple[Label, ...]]) -> str:
+        """What to do about too many combinations: intervals of the column that has most values."""
+        most = max(range(len(names)), key=lambda place: len(lists[place]))
+        if not isinstance(lists[most][0], str):
+            return f"write bins.{show_key(names[most])} = 5 in the column map: intervals of numbers"
+        return "name fewer columns, or group their labels"
+
+    def _read_choice(self, name: str) -> tuple[NDArray[np.int64], tuple[Label, ...]] | None:
+        """Read one of several columns that are chosen together: labels, or intervals."""
+        bins = self._columns.bins.get(name)
+        if bins is not None:
+            values = self._load(name, "action")
+            if values is None or not check_numeric(name, values, self._problems, axes=1):
+                return None
+            return bin_numbers(name, values, bins, self._problems)
+        categories = self._source.load_categories(name)
+        if categories is None:
+            return None
+        labels = self._columns.labels.get(name) or tuple(categories.sort())
+        numbers = number_categories(name, categories, labels, self._problems)
+        return None if numbers is None else (numbers, labels)
 
     def _apply_labels(self) -> None:
         """Give labelled fields their space, and keep the labels for whoever writes them back."""
@@ -258,7 +305,11 @@ def load_beside(
             complete = False
             continue
         if vectors is None:
-            dtype = np.dtype(np.float32) if part in VECTORS and len(names) > 1 else values.dtype
+            dtype = (
+                np.dtype(np.float32)
+                if part in (*VECTORS, MASK) and len(names) > 1
+                else values.dtype
+            )
             vectors = store.empty((len(values), len(names)), dtype)
         if len(values) != len(vectors):
             problems.add(

@@ -11,16 +11,17 @@ from typing import Any, TypeAlias
 
 from nacre.errors import InputError
 from nacre.logs.checks.problems import Problems, show, show_path
-from nacre.logs.schema.parts import VECTORS
+from nacre.logs.schema.parts import MASK, VECTORS
 
 Label: TypeAlias = "str | int | float | bool"
 Missing: TypeAlias = "str | float"
+Bins: TypeAlias = "int | tuple[float, ...]"
 
 SINGLE = (
     *("episode", "reward", "terminated", "truncated", "done", "step"),
     *("order", "propensity"),
 )
-BY_COLUMN = ("labels", "encode", "missing", "rare", "unit", "time_format")
+BY_COLUMN = ("labels", "encode", "missing", "rare", "unit", "time_format", "bins")
 """Keys that hold an entry for each column."""
 STYLE = ("separator", "decimal", "thousands")
 LISTS = ("ignore", "missing_values")
@@ -74,7 +75,9 @@ def _split(value: str) -> list[str]:
 def _parse_entry(stem: str, value: str) -> Any:
     if stem == "labels":
         return _split(value)
-    if stem in ("missing", "rare"):
+    if stem == "bins" and "," in value:
+        return [_parse_entry(stem, part) for part in _split(value)]
+    if stem in ("missing", "rare", "bins"):
         for kind in (int, float):
             try:
                 return kind(value)
@@ -100,7 +103,7 @@ def read_value(key: str, value: object, problems: Problems) -> Any:
 
 
 def _read_names(key: str, value: object, problems: Problems) -> Any:
-    several = key in VECTORS or key in LISTS
+    several = key in (*VECTORS, *LISTS, MASK)
     if isinstance(value, str) and value:
         return (value,) if key in LISTS else value
     if isinstance(value, bool) and value in _CONSTANTS.get(key, ()):
@@ -150,7 +153,7 @@ def _read_table(key: str, value: object, problems: Problems) -> dict[str, Any]:
             what = "labels" if key == "labels" else f"{key} entry"
             problems.add(f"has for {name} the {what} {show(entry)}", f"write {expected}")
         else:
-            entries[name] = tuple(entry) if key == "labels" else entry
+            entries[name] = tuple(entry) if isinstance(entry, list) else entry
     return entries
 
 
@@ -164,10 +167,19 @@ def _check_entry(key: str, entry: object) -> str:
     if key == "rare":
         whole = isinstance(entry, int) and number and entry >= 1
         return "" if whole else "the least number of rows of a category, a whole number from 1"
+    if key == "bins":
+        return "" if _is_bins(entry) else "a list of rising numbers, or a whole number from 2"
     if key == "missing":
         finite = isinstance(entry, int | float) and number and math.isfinite(entry)
         return "" if finite or entry in MISSING else f"one of {', '.join(MISSING)}, or a number"
     return "" if isinstance(entry, str) and entry else "a text"
+
+
+def _is_bins(entry: object) -> bool:
+    if isinstance(entry, list | tuple):
+        numbers = [one for one in entry if isinstance(one, int | float) and math.isfinite(one)]
+        return 0 < len(entry) == len(numbers) and sorted(set(numbers)) == list(entry)
+    return isinstance(entry, int) and not isinstance(entry, bool) and entry >= 2
 
 
 def _is_list_of_labels(listed: object) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -14,13 +15,14 @@ from nacre.logs.schema.map_values import (
     PERIODS,
     SINGLE,
     STYLE,
+    Bins,
     Label,
     Missing,
     parse_assignments,
     read_toml,
     read_value,
 )
-from nacre.logs.schema.parts import VECTORS
+from nacre.logs.schema.parts import MASK, VECTORS
 from nacre.logs.schema.spaces import JSON
 
 __all__ = ["KEYS", "PERIODS", "ColumnMap", "Columns", "Label", "read_columns"]
@@ -46,12 +48,14 @@ class ColumnMap:
         order: Numbers or times by which the rows of an episode are put in order.
         period: If `episode` is a column of times, how long an episode is: hour, day, week, month.
         propensity: The probability, or density, that the old policy gave to the action taken.
+        allowed: Columns that say which actions were allowed, one for each action in its order.
         labels: For a part or a column, its values in the order that numbers them from 0.
         encode: By column of the observation, how it becomes numbers: number, one_hot, ordinal,
             time or date; for "action", from_one_hot.
         missing: By column, what is done where a value is missing: refuse, drop (the episode), mean,
             median, a number, or category; what is filled in gets a further column that says so.
         rare: By column, categories with fewer rows than this become one, `other`.
+        bins: By column of the action, the numbers at which intervals begin, or how many there are.
         unit: By column, a text such as "$" that is removed from its numbers.
         time_format: By column, how its times are written, such as "%d.%m.%Y".
         ignore: Columns to leave out.
@@ -74,10 +78,12 @@ class ColumnMap:
     order: str | None = None
     period: str | None = None
     propensity: str | None = None
+    allowed: str | tuple[str, ...] | None = None
     labels: Mapping[str, tuple[Label, ...]] = field(default_factory=dict)
     encode: Mapping[str, str] = field(default_factory=dict)
     missing: Mapping[str, Missing] = field(default_factory=dict)
     rare: Mapping[str, int] = field(default_factory=dict)
+    bins: Mapping[str, Bins] = field(default_factory=dict)
     unit: Mapping[str, str] = field(default_factory=dict)
     time_format: Mapping[str, str] = field(default_factory=dict)
     ignore: tuple[str, ...] = ()
@@ -90,7 +96,7 @@ class ColumnMap:
     @property
     def named(self) -> dict[str, str | tuple[str, ...]]:
         """The columns by what they hold, as far as the map names them."""
-        values = {name: getattr(self, name) for name in (*SINGLE, *VECTORS)}
+        values = {name: getattr(self, name) for name in (*SINGLE, *VECTORS, MASK)}
         return {name: v for name, v in values.items() if v is not None and v not in (False, True)}
 
     def find_labels(self, part: str, column: str | None = None) -> tuple[Label, ...] | None:
@@ -156,9 +162,9 @@ def _build(document: Mapping[str, Any], place: str) -> ColumnMap:
     values: dict[str, Any] = {}
     for key, value in document.items():
         if key not in KEYS:
-            problems.add(
-                f"has the key {show(key)}, which is not known", f"use one of {', '.join(KEYS)}"
-            )
+            near = get_close_matches(str(key), KEYS, 1)
+            remedy = f"write {near[0]}" if near else f"use one of {', '.join(KEYS)}"
+            problems.add(f"has the key {show(key)}, which is not known", remedy)
         else:
             values[key] = read_value(key, value, problems)
     if values.get("done") and values.get("terminated") is not None:

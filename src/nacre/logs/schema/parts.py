@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 
 VECTORS = ("observation", "action", "next_observation")
+MASK = "allowed"
+"""Which actions were allowed, a column for each; becomes a part of the observation."""
 FLAGS = ("terminated", "truncated")
 FIELDS = ("episode", *VECTORS, "reward", *FLAGS)
 REQUIRED = ("episode", "observation", "action", "reward", "terminated")

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 from nacre.logs.checks.problems import Problems, show, show_names
 from nacre.logs.schema.mapping import ColumnMap, Label
-from nacre.logs.schema.parts import FIELDS, REQUIRED, VECTORS
+from nacre.logs.schema.masks import STEMS, find_labelled, normalise_name
+from nacre.logs.schema.parts import FIELDS, MASK, REQUIRED, VECTORS
 from nacre.logs.schema.spaces import JSON
 
 # By what is left of a name without capitals, blanks and hyphens.
@@ -17,16 +18,18 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
         *("episode", "episode_id", "episode_index", "episode_number"),
         *("traj_id", "traj", "trajectory", "trajectory_id"),
     ),
-    "observation": ("observation", "observations", "obs", "state", "states"),
+    "observation": (
+        *("observation", "observations", "obs", "state", "states", "context", "contexts"),
+    ),
     "action": ("action", "actions", "act", "acts"),
     "next_observation": (
         *("next_observation", "next_observations", "next_obs", "obs_next"),
         *("next_state", "next_states", "new_obs"),
     ),
-    "reward": ("reward", "rewards", "rew", "rews"),
+    "reward": ("reward", "rewards", "rew", "rews", "next.reward"),
     "terminated": (
         *("terminated", "terminal", "terminals", "termination", "terminations", "is_terminal"),
-        *("done", "dones"),
+        *("done", "dones", "next.done"),
     ),
     "truncated": ("truncated", "truncation", "truncations", "timeout", "timeouts", "time_out"),
     "propensity": (
@@ -34,7 +37,7 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
         *("action_probability", "logging_probability", "behavior_probability"),
     ),
 }
-_DONE = ("done", "dones")
+_DONE = ("done", "dones", "next.done")
 # The array names of D4RL and of what follows it: no episodes, but rows in order and flags.
 _ARRAY, _ARRAY_FLAGS = "observations", ("terminals", "terminations", "dones")
 _NUMBERED = re.compile(r"(.+)_([0-9]{1,6})", re.DOTALL)
@@ -109,12 +112,17 @@ def recognise(columns: ColumnMap, names: Sequence[str], problems: Problems) -> R
             continue
         stem = _recognise_field(part, names_left, taken, problems)
         resolved = _resolve(stem, names_left, problems) if stem else None
-        if resolved is not None and stem is not None:
-            parts[part] = resolved
-            if stem != part:
-                assumed[part] = stem
-        elif stem is not None:
+        if stem is None:
+            dotted = _find_dotted(part, names_left)
+            parts.update({part: dotted} if dotted else {})
+        elif resolved is None:
             wrong.add(part)
+        else:
+            parts[part] = resolved
+            assumed.update({part: stem} if stem != part else {})
+    if MASK not in columns.named:
+        mask = _recognise_mask(columns, parts, names_left, problems)
+        parts.update({MASK: mask} if mask is not None else {})
     if "step" in names_left and "step" not in taken:
         parts["step"] = "step"
     by_flags = columns.episode is False or _looks_like_arrays(parts)
@@ -148,7 +156,7 @@ def _resolve_given(
     problems: Problems,
 ) -> str | tuple[str, ...] | None:
     is_stem = isinstance(given, str) and given not in names and given in find_numbered(names)
-    if is_stem and part in VECTORS:
+    if is_stem and part in (*VECTORS, MASK):
         return _resolve(str(given), names, problems)
     absent = [name for name in listed(given) if name not in names]
     if not absent:
@@ -192,7 +200,7 @@ def _recognise_field(
         return part
     stems = [name for name in names if name not in taken]
     stems += [stem for stem, family in families.items() if not taken & set(family.values())]
-    called = [stem for stem in dict.fromkeys(stems) if _normalise(stem) in ALIASES[part]]
+    called = [stem for stem in dict.fromkeys(stems) if normalise_name(stem) in ALIASES[part]]
     if len(called) <= 1:
         return called[0] if called else None
     problems.add(
@@ -202,8 +210,25 @@ def _recognise_field(
     return called[0]
 
 
-def _normalise(name: str) -> str:
-    return name.strip().lower().replace(" ", "_").replace("-", "_")
+def _find_dotted(part: str, names: Sequence[str]) -> tuple[str, ...] | None:
+    """Return the columns `observation.NAME`, as tables of dictionaries have them."""
+    dotted = tuple(name for name in names if name.startswith(f"{part}."))
+    return dotted if dotted and part in VECTORS else None
+
+
+def _recognise_mask(
+    columns: ColumnMap,
+    parts: Mapping[str, str | tuple[str, ...]],
+    names: Sequence[str],
+    problems: Problems,
+) -> str | tuple[str, ...] | None:
+    """Return the columns that say which actions are allowed, by their names."""
+    free = [name for name in names if name not in {n for p in parts.values() for n in listed(p)}]
+    families = find_numbered(free)
+    for stem in STEMS:
+        if stem in free or stem in families:
+            return _resolve(stem, free, problems)
+    return find_labelled(columns, parts, free, problems)
 
 
 def _quote(name: str) -> str:

@@ -15,9 +15,16 @@ from nacre.logs.checks.problems import Problems, show, show_names
 from nacre.logs.schema.draft import Draft
 from nacre.logs.schema.fields import FieldReader, load_beside
 from nacre.logs.schema.mapping import ColumnMap
+from nacre.logs.schema.masks import name_mask
 from nacre.logs.schema.metadata import ColumnForm, Metadata
-from nacre.logs.schema.parts import VECTORS, is_reserved
-from nacre.logs.schema.recognition import Reading, find_numbered, missing_episode, recognise
+from nacre.logs.schema.parts import MASK, VECTORS, is_reserved
+from nacre.logs.schema.recognition import (
+    Reading,
+    find_numbered,
+    listed,
+    missing_episode,
+    recognise,
+)
 from nacre.logs.schema.source import Source
 
 
@@ -47,10 +54,13 @@ def draft_log(
     draft = Draft({}, {}, {**metadata.spaces, **spaces}, dict(metadata.provenance))
     draft.store = source.store
     draft.notes += [*getattr(source, "notes", ()), *reading.notes]
-    FieldReader(source, reading, columns, draft, problems).read()
+    fields = FieldReader(source, reading, columns, draft, problems)
+    fields.read()
     _settle_ends(reading, draft, problems)
-    if reading.names:
-        draft.provenance["columns"] = dict(reading.names)
+    if reading.names or fields.expanded:
+        draft.provenance["columns"] = {**reading.names, **fields.expanded}
+    observed, masked = (listed(reading.columns.get(part, ())) for part in ("observation", MASK))
+    name_mask(draft, observed, masked)
     draft.record_encodings()
     _load_further(source, reading, draft, problems)
     draft.drop_missing(problems)

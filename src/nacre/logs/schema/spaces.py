@@ -16,6 +16,20 @@ JSON: TypeAlias = "bool | int | float | str | list[JSON] | dict[str, JSON] | Non
 LARGEST_DISCRETE = 2**31 - 1
 
 
+class MaskedBox(Box):
+    """Observations whose last coordinates say which discrete actions are allowed: 1 or 0 each.
+
+    Policies that act in such a space give no probability to actions that are not allowed.
+
+    Attributes:
+        n_masked: How many coordinates these are: the number of actions.
+    """
+
+    def __init__(self, low: NDArray[np.float32], high: NDArray[np.float32], n_masked: int) -> None:
+        super().__init__(low, high, dtype=np.float32)
+        self.n_masked = n_masked
+
+
 class SpaceError(ValueError):
     """A space that a log cannot have; the text says which are possible."""
 
@@ -37,7 +51,7 @@ def canonical_space(space: Space[Any]) -> Space[Any]:
     if isinstance(space, Box):
         if len(space.shape) != 1 or space.shape[0] == 0:
             raise SpaceError(f"a Box of shape {space.shape}; flatten it to one axis")
-        return _box(space.low, space.high)
+        return _box(space.low, space.high, getattr(space, "n_masked", 0))
     if isinstance(space, Discrete):
         if space.start != 0:
             raise SpaceError(
@@ -48,7 +62,14 @@ def canonical_space(space: Space[Any]) -> Space[Any]:
     raise SpaceError(f"{type(space).__name__}; use a Box of one axis or Discrete")
 
 
-def _box(low: Any, high: Any) -> Box:
+def add_mask(space: Space[Any], n_actions: int) -> MaskedBox:
+    """Return a Box with one more coordinate for each action: whether it is allowed."""
+    assert isinstance(space, Box)  # noqa: S101 - masks are added to vectors only
+    low, high = np.zeros(n_actions, np.float32), np.ones(n_actions, np.float32)
+    return MaskedBox(np.append(space.low, low), np.append(space.high, high), n_actions)
+
+
+def _box(low: Any, high: Any, n_masked: int = 0) -> Box:
     with np.errstate(over="ignore"):
         low32 = np.asarray(low, dtype=np.float64).astype(np.float32)
         high32 = np.asarray(high, dtype=np.float64).astype(np.float32)
@@ -56,7 +77,7 @@ def _box(low: Any, high: Any) -> Box:
         raise SpaceError("a Box with NaN among its bounds; use -inf and inf where there is none")
     if (low32 > high32).any():
         raise SpaceError("a Box with a lower bound above its upper bound; exchange them")
-    return Box(low32, high32, dtype=np.float32)
+    return MaskedBox(low32, high32, n_masked) if n_masked else Box(low32, high32, dtype=np.float32)
 
 
 def _discrete(n: int) -> Discrete:
@@ -71,7 +92,9 @@ def space_to_json(space: Space[Any]) -> dict[str, JSON]:
     if isinstance(space, Discrete):
         return {"type": "discrete", "n": int(space.n)}
     assert isinstance(space, Box)  # noqa: S101 - canonical_space leaves these two only
-    return {"type": "box", "low": _bounds_to_json(space.low), "high": _bounds_to_json(space.high)}
+    mask: dict[str, JSON] = {"mask": space.n_masked} if isinstance(space, MaskedBox) else {}
+    low, high = _bounds_to_json(space.low), _bounds_to_json(space.high)
+    return {"type": "box", "low": low, "high": high, **mask}
 
 
 def space_from_json(form: object) -> Space[Any]:
@@ -94,7 +117,12 @@ def space_from_json(form: object) -> Space[Any]:
         high = _bounds_from_json(form.get("high"), np.inf)
         if len(low) != len(high):
             raise SpaceError(f"a box with {len(low)} lower and {len(high)} upper bounds")
-        return _box(low, high)
+        n_masked = form.get("mask", 0)
+        if type(n_masked) is not int or not 0 <= n_masked < len(low):
+            raise SpaceError(
+                f"a box with mask = {n_masked!r:.60}; write how many coordinates it is"
+            )
+        return _box(low, high, n_masked)
     raise SpaceError(f"type {form.get('type')!r:.60}; write box or discrete")
 
 

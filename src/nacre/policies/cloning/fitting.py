@@ -140,6 +140,7 @@ def clone_outputs(
 ) -> tuple[MLPPolicy, CloneMatch]:
     """Fit a network to known distributions: rows (n, outputs) that the head reads."""
     config = config or CloneConfig()
+    outputs = np.asarray(signature.mask_outputs(jnp.asarray(outputs), jnp.asarray(observations)))
     split_key, fit_key = jax.random.split(key)
     kept, tested = split_rows(len(observations), config.held_out, split_key)
     spread = np.maximum(np.std(outputs[kept], axis=0), 1e-6) if head == "deterministic" else None
@@ -243,7 +244,8 @@ def _stretch(
     optimizer = falling_adam(config.learning_rate, config.n_steps)
 
     def objective(network: MLP, observations: Array, targets: Array) -> Float[Array, ""]:
-        return jnp.mean(loss(network(policy.encode(observations)), targets))
+        said = dataclasses.replace(policy, network=network).outputs_at(observations)
+        return jnp.mean(loss(said, targets))
 
     def step(carry: tuple[MLP, optax.OptState], key: PRNGKeyArray) -> tuple[Any, None]:
         network, memory = carry
@@ -306,7 +308,7 @@ def _compare(
     n_rows: int,
     spread: np.ndarray | None,
 ) -> CloneMatch:
-    said = np.asarray(clone.network(clone.encode(jnp.asarray(observations))))
+    said = np.asarray(clone.outputs_at(jnp.asarray(observations)))
     if head == "deterministic":
         assert spread is not None  # noqa: S101 - given with this head
         away = np.abs(said - outputs) / spread

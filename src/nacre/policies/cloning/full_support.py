@@ -98,7 +98,7 @@ def find_start(
 def _ask(policy: Policy, rows: np.ndarray) -> tuple[Head, np.ndarray] | None:
     """What the head of a policy reads at each row; equal distributions have equal numbers."""
     if isinstance(policy, MLPPolicy):
-        outputs = policy.network(policy.encode(jnp.asarray(rows)))
+        outputs = policy.outputs_at(jnp.asarray(rows))
         if policy.head.endswith("gaussian"):
             location, log_std = jnp.split(outputs, 2, axis=-1)
             log_std = jnp.clip(log_std, *policy.log_std_bounds)

@@ -35,7 +35,7 @@ def soften(policy: MLPPolicy, observations: ArrayLike, confidence: float = 0.95)
             f"one with head 'greedy' and a confidence between {1.0 / n:.3g} and 1"
         )
     rows = jnp.asarray(observations)
-    values = np.asarray(policy.network(policy.encode(rows)), np.float64)
+    values = np.asarray(policy.outputs_at(rows), np.float64)
     gaps = values - values.max(axis=-1, keepdims=True)
     low, high = -_LARGEST_EXPONENT, _LARGEST_EXPONENT
     if _mean_top(gaps, np.exp(high)) < confidence:

@@ -35,6 +35,8 @@ class PolicyOptions:
         states: Further states that a policy which can only be asked is recorded at, such as the
             start of the next episode.
         seed: Seed of the cloning.
+        fallback: The spaces of the world that the policy is to act in: they stand in where the
+            source does not say its own and there is no log.
     """
 
     signature: Signature | None = None
@@ -45,12 +47,15 @@ class PolicyOptions:
     clone: CloneConfig | None = None
     states: ArrayLike | None = None
     seed: int = 0
+    fallback: Signature | None = None
 
     @property
     def spaces(self) -> Signature | None:
-        """The signature that was given, or the log's."""
-        if self.signature is not None or self.log is None:
+        """The signature that was given, or the log's, or the world's."""
+        if self.signature is not None:
             return self.signature
+        if self.log is None:
+            return self.fallback
         return Signature(self.log.observation_space, self.log.action_space)
 
 

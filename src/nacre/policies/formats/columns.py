@@ -71,7 +71,7 @@ def read_columns_policy(log: Log, key: PRNGKeyArray, config: CloneConfig | None 
         raise InputError(
             f"log: none of its columns {', '.join(map(repr, log.columns)) or '(it has none)':.100} "
             "says how the old policy acts; add probability_0, probability_1, … (all actions, not "
-            "the taken one alone) or mean and std, or clone the policy from the actions"
+            "the taken one alone) or mean and std, or give 'clone' to fit a policy to the actions"
         )
     try:
         head = find_head(form, signature)

@@ -8,7 +8,8 @@ As a command it acts on the rows of standard input, a JSON array each:
 `echo '[0.1, -0.3]' | python predict.py policy.safetensors`.
 
 A policy that was learned from a table also takes raw rows, column by column, and answers with the
-table's own word for the action: `{"age": 51, "region": "north"}`.
+table's own word for the action: `{"age": 51, "region": "north"}`. A rule in TOML is read by `Rule`
+instead of `Predictor`; as a command both are the same.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ import hashlib
 import json
 import math
 import sys
+import tomllib
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -96,16 +99,7 @@ class Predictor:
 
     def encode(self, row: dict[str, Any]) -> np.ndarray:
         """The observation of a raw row of the table that the policy was learned from."""
-        names = (self.inputs.get("columns") or {}).get("observation")
-        labels = (self.inputs.get("labels") or {}).get("observation")
-        if isinstance(names, str) and labels:
-            return np.asarray(_find_label(row, names, labels))
-        encodings = self.inputs.get("encoding") or [
-            {"column": name, "kind": "number"} for name in names or ()
-        ]
-        if not encodings:
-            raise ValueError("the policy does not know the columns of a table; give numbers")
-        return np.array([number for one in encodings for number in _encode(one, row)], np.float32)
+        return _encode_row(self.inputs, row)
 
     def _act(self, rows: Any, deterministic: bool) -> Any:
         if not self._parts:
@@ -166,7 +160,17 @@ class Predictor:
         return np.atleast_2d(rows), rows.ndim == 1
 
     def _evaluate(self, rows: Any) -> Any:
-        """What the head reads, a row each."""
+        """What the head reads, a row each: -inf for actions that the row does not allow."""
+        outputs, mask = self._evaluate_all(rows), self.observation_space.get("mask", 0)
+        if not mask:
+            return outputs
+        allowed = rows[:, -mask:] > 0.5
+        allowed = allowed | ~allowed.any(axis=-1, keepdims=True)
+        masked = np.where(allowed, outputs, -np.inf)
+        silent = np.isneginf(masked).all(axis=-1, keepdims=True)
+        return np.where(silent, np.where(allowed, 0.0, -np.inf), masked)
+
+    def _evaluate_all(self, rows: Any) -> Any:
         tensors = self._tensors
         if self.description["kind"] == "tabular":
             return tensors["logits"][rows]
@@ -222,6 +226,67 @@ class Predictor:
         return np.clip(values, low, high).astype(np.float32)
 
 
+class Rule:
+    """A rule in TOML: the first one whose conditions all hold decides."""
+
+    def __init__(self, path: str) -> None:
+        document = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        if "otherwise" not in document:
+            raise ValueError(f"{path}: not a rule of nacre")
+        self.inputs = json.loads(document.get("inputs", "{}"))
+        names = (self.inputs.get("columns") or {}).get("observation")
+        self._names = names if isinstance(names, list) else []
+        self._rules = [*document.get("rule", []), {"when": {}, **document["otherwise"]}]
+
+    def predict(
+        self,
+        observation: Any,
+        state: Any = None,
+        episode_start: Any = None,
+        deterministic: bool = True,
+    ) -> tuple[Any, Any]:
+        """Return the action for one raw row or one observation, and the state as it came."""
+        raw = isinstance(observation, dict)
+        numbers = _encode_row(self.inputs, observation) if raw else np.asarray(observation)
+        rule = next(rule for rule in self._rules if self._holds(rule["when"], numbers))
+        if "action" not in rule:
+            raise ValueError("the rule draws its actions; read it with nacre")
+        return self._follow_mask(rule["action"], numbers), state
+
+    def _follow_mask(self, action: Any, numbers: np.ndarray) -> Any:
+        """The action, or the first that is allowed where it is not."""
+        mask, labels = self.inputs.get("mask", 0), (self.inputs.get("labels") or {}).get("action")
+        place = labels.index(action) if labels and action in labels else action
+        allowed = numbers[-mask:] > 0.5 if mask else np.ones(1, bool)
+        if mask and not allowed[place] and allowed.any():
+            place = int(np.argmax(allowed))
+        return labels[place] if labels else place
+
+    def _holds(self, when: dict[str, Any], numbers: np.ndarray) -> bool:
+        for name, bounds in when.items():
+            numbered = name.startswith("observation_") and name not in self._names
+            place = int(name.rpartition("_")[2]) if numbered else self._names.index(name)
+            value = numbers[place]
+            within = bounds.get("from", -math.inf) <= value <= bounds.get("to", math.inf)
+            if not within:
+                return False
+        return True
+
+
+def _encode_row(inputs: dict[str, Any], row: dict[str, Any]) -> np.ndarray:
+    """The observation of a raw row, as when the log was read."""
+    names = (inputs.get("columns") or {}).get("observation")
+    labels = (inputs.get("labels") or {}).get("observation")
+    if isinstance(names, str) and labels:
+        return np.asarray(_find_label(row, names, labels))
+    encodings = inputs.get("encoding") or [
+        {"column": name, "kind": "number"} for name in names or ()
+    ]
+    if not encodings:
+        raise ValueError("the policy does not know the columns of a table; give numbers")
+    return np.array([number for one in encodings for number in _encode(one, row)], np.float32)
+
+
 def _encode(encoding: dict[str, Any], row: dict[str, Any]) -> list[float]:
     """The numbers of one column, as when the log was read."""
     column, kind, fill = encoding["column"], encoding["kind"], encoding.get("fill")
@@ -247,7 +312,8 @@ def _encode(encoding: dict[str, Any], row: dict[str, Any]) -> list[float]:
     elif kind in CYCLES:
         number = _find_seconds(value, encoding.get("time_format"))
     else:
-        number = float(str(value).replace(encoding.get("unit") or "\0", "").strip())
+        text = str(value).replace(encoding.get("unit") or "\0", "").strip()
+        number = float({"true": "1", "false": "0"}.get(text.lower(), text))
     numbers = [number]
     if kind in CYCLES:
         angles = [2 * math.pi * math.fmod(number, length) / length for length in CYCLES[kind]]
@@ -279,7 +345,7 @@ def _find_seconds(value: Any, form: str | None) -> float:
 
 def main(path: str) -> None:
     """Act on the rows of standard input."""
-    controller = Predictor(path)
+    controller = Rule(path) if path.endswith(".toml") else Predictor(path)
     for line in sys.stdin:
         action, _ = controller.predict(json.loads(line), deterministic=True)
         print(json.dumps(action.tolist() if hasattr(action, "tolist") else action), flush=True)

@@ -42,7 +42,7 @@ def build_onnx(policy: Policy, description: Mapping[str, Any]) -> bytes:
         logits = graph.add("Gather", graph.constant(_single(policy.logits)), "observation")
         _add_choice(graph, logits, policy.signature.action_size)
     elif isinstance(policy, MLPPolicy):
-        _add_head(graph, policy, _add_network(graph, policy))
+        _add_head(graph, policy, _add_mask(graph, policy, _add_network(graph, policy)))
     else:
         raise InputError(f"a {type(policy).__name__} has no ONNX form; clone it into a network")
     model = graph.finish(policy.signature)
@@ -122,6 +122,20 @@ def _add_network(graph: _Graph, policy: MLPPolicy) -> str:
         if activation != "identity":
             value = graph.add({"relu": "Relu", "tanh": "Tanh"}[activation], value)
     return value
+
+
+def _add_mask(graph: _Graph, policy: MLPPolicy, value: str) -> str:
+    """The least number instead of outputs of actions that are not allowed, if any is allowed."""
+    signature = policy.signature
+    if not signature.n_masked:
+        return value
+    places = np.arange(signature.observation_size)[-signature.n_masked :]
+    flags = graph.add("Gather", "observation", graph.constant(places), axis=-1)
+    least = graph.constant(_single(np.finfo(np.float32).min))
+    half = graph.constant(_single(0.5))
+    some = graph.add("Greater", graph.add("ReduceMax", flags, axes=[-1], keepdims=1), half)
+    allowed = graph.add("Or", graph.add("Greater", flags, half), graph.add("Not", some))
+    return graph.add("Where", allowed, value, least)
 
 
 def _add_head(graph: _Graph, policy: MLPPolicy, value: str) -> None:

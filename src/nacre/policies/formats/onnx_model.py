@@ -82,7 +82,7 @@ def read_onnx(
         form = _form_of(names)
         signature = signature or _infer_signature(model, form, names)
         _check_width(model, signature)
-        asked = _Asked(model, names, signature)
+        asked = _Asked(model, names, _find_width(model, signature))
         policy = BlackBox(asked, signature, form, f"onnx {model.digest}")
         policy.outputs_at(_probe(signature))
     except InputError as error:
@@ -96,10 +96,11 @@ class _Asked:
 
     model: OnnxSession
     names: Mapping[str, str]
-    signature: Signature
+    width: int | None = None
 
     def __call__(self, rows: np.ndarray) -> Answers:
-        answers = self.model.run(rows, list(self.names.values()))
+        seen = rows if self.width is None else rows[:, : self.width]
+        answers = self.model.run(seen, list(self.names.values()))
         return dict(zip(self.names, answers, strict=True))
 
 
@@ -150,7 +151,8 @@ def _recognise(model: OnnxSession, signature: Signature | None) -> dict[str, str
     shown = ", ".join(f"{name!r} {list(v.shape)}" for name, v in model.outputs.items())
     if len(model.outputs) == 1 and signature is not None:
         name = next(iter(model.outputs))
-        values = model.run(_probe(signature), [name])[0]
+        asked = _Asked(model, {"values": name}, _find_width(model, signature))
+        values = asked(_probe(signature))["values"]
         if not signature.discrete_actions or values.dtype.kind in "iu":
             return {"action": name}
         summed = values.reshape(len(values), -1).astype(np.float64)
@@ -183,11 +185,18 @@ def _infer_signature(model: OnnxSession, form: str, names: Mapping[str, str]) ->
 def _check_width(model: OnnxSession, signature: Signature) -> None:
     discrete = isinstance(signature.observation_space, gymnasium.spaces.Discrete)
     width = model.shape[-1] if model.shape and not discrete else None
-    if isinstance(width, int) and width != signature.observation_size:
+    unmasked = signature.observation_size - signature.n_masked
+    if isinstance(width, int) and width not in (signature.observation_size, unmasked):
         raise InputError(
             f"reads {width} numbers, an observation has {signature.observation_size}; give the "
             "model of this log"
         )
+
+
+def _find_width(model: OnnxSession, signature: Signature) -> int | None:
+    """How many numbers of an observation the model reads, if it does not read the action mask."""
+    width = model.shape[-1] if model.shape and signature.n_masked else None
+    return width if isinstance(width, int) else None
 
 
 def _probe(signature: Signature) -> np.ndarray:

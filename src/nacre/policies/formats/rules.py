@@ -20,14 +20,16 @@ import numpy as np
 
 from nacre.errors import InputError
 from nacre.logs import Log
+from nacre.logs.schema.map_values import Label
+from nacre.logs.schema.naming import action_labels
 from nacre.policies.answers import find_form, find_head, head_outputs
 from nacre.policies.formats.base import PolicyFormat, PolicyOptions, Provenance
+from nacre.policies.formats.rule_text import INPUTS, format_rule
 from nacre.policies.formats.tensors import describe_error
 from nacre.policies.policy import Policy, Signature
 from nacre.policies.rules import RulePolicy
 
 MOST_CELLS = 10_000
-LARGEST = float(np.finfo(np.float32).max)
 _ANSWERS = ("action", "probabilities", "mean", "std")
 _BOUNDS = ("above", "from", "below", "to", "equals")
 
@@ -49,7 +51,8 @@ class RulesFormat(PolicyFormat):
         try:
             document = tomllib.loads(path.read_text(encoding="utf-8"))
             names = name_observations(signature, options.log)
-            return build_rule(document, signature, names), {"source": "rule"}
+            labels = action_labels(options.log) if options.log is not None else None
+            return build_rule(document, signature, names, labels or ()), {"source": "rule"}
         except InputError as error:
             raise InputError([f"{path}: {problem}" for problem in error.problems]) from None
         except (OSError, ValueError, RecursionError) as error:
@@ -58,39 +61,12 @@ class RulesFormat(PolicyFormat):
             ) from None
 
     def dump(self, policy: Policy, provenance: Mapping[str, Any]) -> bytes:
-        """The rules as TOML; coordinates by their numbers, as every log knows them."""
+        """The rules as TOML, with the table's own names where the policy comes from a table."""
         if not isinstance(policy, RulePolicy):
             raise InputError(f"a {type(policy).__name__} is no rule; choose another format")
         if policy.head not in ("greedy", "categorical"):
             raise InputError(f"rules with the head {policy.head!r} are not written")
-        return format_rule(policy).encode()
-
-
-def format_rule(policy: RulePolicy) -> str:
-    """A rule of discrete actions as people write it."""
-    names = name_observations(policy.signature, None)
-    boxes = zip(np.asarray(policy.lower), np.asarray(policy.upper), strict=True)
-    parts = []
-    for number, (low, high) in enumerate(boxes):
-        conditions = []
-        for name, least, most in zip(names, low, high, strict=True):
-            bounds = [f"from = {least}"] if np.isfinite(least) else []
-            bounds += [f"to = {most}"] if np.isfinite(most) else []
-            if bounds:
-                conditions.append(f"{name} = {{ {', '.join(bounds)} }}")
-        # A box without bounds decides everywhere: none behind it is ever asked.
-        when = ", ".join(conditions) or f"{names[0]} = {{ from = {-LARGEST} }}"
-        parts.append(f"[[rule]]\nwhen = {{ {when} }}\n{_format_answer(policy, number)}")
-    parts.append(f"[otherwise]\n{_format_answer(policy, len(parts))}")
-    return "\n\n".join(parts) + "\n"
-
-
-def _format_answer(policy: RulePolicy, number: int) -> str:
-    outputs = np.asarray(policy.outputs[number], np.float64)
-    if policy.head == "greedy":
-        return f"action = {int(outputs.argmax())}"
-    weights = np.exp(outputs - outputs.max())
-    return f"probabilities = {(weights / weights.sum()).tolist()}"
+        return format_rule(policy, provenance.get("inputs") or {}).encode()
 
 
 def name_observations(signature: Signature, log: Log | None) -> tuple[str, ...]:
@@ -106,7 +82,10 @@ def name_observations(signature: Signature, log: Log | None) -> tuple[str, ...]:
 
 
 def build_rule(
-    document: Mapping[str, Any], signature: Signature, names: Sequence[str]
+    document: Mapping[str, Any],
+    signature: Signature,
+    names: Sequence[str],
+    labels: Sequence[Label] = (),
 ) -> RulePolicy:
     """The policy that a TOML document describes.
 
@@ -114,10 +93,12 @@ def build_rule(
         document: The parsed document.
         signature: The spaces.
         names: Names of the observation's coordinates, in order; one if it is discrete.
+        labels: What the actions are called; they may be named by these or by their numbers.
 
     Raises:
         InputError: With a line for each problem.
     """
+    document = {key: value for key, value in document.items() if key != INPUTS}
     unknown = set(document) - {"rule", "otherwise", "table"}
     if unknown:
         raise InputError(f"unknown entry {min(unknown)!r:.60}; known: rule, otherwise, table")
@@ -127,7 +108,7 @@ def build_rule(
         boxes, entries = _read_table(document["table"], names)
     else:
         boxes, entries = _read_rules(document, names)
-    answers = _stack_answers(entries)
+    answers = _stack_answers(_number_actions(entries, signature, labels))
     form = find_form(set(answers))
     if form is None:
         raise InputError(f"{entries[0][0]}: give an action, probabilities, or mean and std")
@@ -146,6 +127,27 @@ def build_rule(
 
 Entry = tuple[str, Mapping[str, Any]]
 """Where it stands, and what it says."""
+
+
+def _number_actions(
+    entries: list[Entry], signature: Signature, labels: Sequence[Label]
+) -> list[Entry]:
+    """Actions by their numbers, whichever way they were written."""
+    if not signature.discrete_actions:
+        return entries
+    numbered: list[Entry] = []
+    for place, answers in entries:
+        action = answers.get("action")
+        if isinstance(action, str) and action in labels:
+            answers = {"action": list(labels).index(action)}
+        elif action is not None and action not in range(signature.action_size):
+            known = f"{', '.join(map(repr, labels))}, or " if labels else ""
+            raise InputError(
+                f"{place}: action = {action!r:.60}; give {known}a whole number from 0 to "
+                f"{signature.action_size - 1}"
+            )
+        numbered.append((place, answers))
+    return numbered
 
 
 def _read_rules(
@@ -190,7 +192,9 @@ def _read_entry(rule: Mapping[str, Any], place: str, further: tuple[str, ...]) -
 def _read_conditions(when: Any, names: Sequence[str], place: str) -> list[Interval]:
     """The box of a rule's conditions."""
     if not isinstance(when, dict) or not when:
-        raise InputError(f"{place}: when = {{ column = {{ from = 2, below = 5 }} }} is missing")
+        raise InputError(
+            f"{place}: has no condition; write when = {{ {names[0]} = {{ from = 2, below = 5 }} }}"
+        )
     box = [(np.float32(-np.inf), np.float32(np.inf))] * len(names)
     numbered = [f"observation_{i}" for i in range(len(names))]
     for name, bounds in when.items():
