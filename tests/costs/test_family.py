@@ -488,7 +488,7 @@ def test_groups_and_links_are_asked_for() -> None:
     for make in (TransportCost, GeneralTransportCost):
         with pytest.raises(InputError, match="needs groups of actions"):
             make(1.0)
-    with pytest.raises(InputError, match="link = 'log' is unknown; known: identity, times_states"):
+    with pytest.raises(InputError, match="link = 'log' is unknown; give identity, times_states"):
         SwitchingCost(Difference(), 1.0, link=UNKNOWN)
 
 
