@@ -1,7 +1,6 @@
-r"""What an engine costs: many tasks that sleep, on few workers, and how that grows with workers.
+"""What an engine costs: many tasks that sleep, on few workers, and how that grows with workers.
 
-    python scripts/bench_engines.py --tasks 200 --seconds 1 --workers 2 \
-        --out results/bench/engines.jsonl
+    python scripts/bench_engines.py --tasks 200 --seconds 1 --workers 2
 
 Tasks that sleep need no processor: what is missing to an efficiency of one is the engine's own
 time. The efficiency is tasks × seconds / (workers × time), once all workers have answered. An

@@ -16,8 +16,9 @@ from nacre.advice.record import read_decision
 from nacre.costs.toml import write_cost
 from nacre.decisions.run import run_decisions
 from nacre.decisions.table import read_entries
+from nacre.errors import InputError
 from nacre.logs import read_log, write_log
-from nacre.parallel.engine import Engine
+from nacre.parallel.engine import Engine, open_engine
 from nacre.policies import write_policy
 from tests.support.rooms import BEST, OLD, ask_about_rooms, make_cost, make_policy, sample_rooms
 
@@ -110,6 +111,20 @@ def test_a_killed_worker_changes_no_bit(folder: Path, tmp_path: Path, scheduler:
         records = [read_decision(tmp_path / name / entry.name) for name in ("here", "there")]
         assert len({_without_run(record.as_json()) for record in records}) == 1
     assert killed != list(scheduler.run(os.getpid).values())
+
+
+def test_nobody_waits_for_ever_where_there_are_no_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    distributed = pytest.importorskip("distributed", reason="Dask is not installed")
+    from nacre.parallel import dask_engine
+
+    monkeypatch.setattr(dask_engine, "LONGEST_WITHOUT", 0.5)
+    with (
+        distributed.LocalCluster(n_workers=0, dashboard_address=None, silence_logs=50) as cluster,
+        open_engine(Engine("dask", cluster.scheduler_address)) as workers,
+    ):
+        future = workers.submit(int, "12")
+        with pytest.raises(InputError, match=r"no worker for 0\.5 seconds; look at the"):
+            future.result(timeout=120)
 
 
 def _without_run(document: dict[str, Any]) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Future
 from typing import Any
@@ -14,6 +16,8 @@ from nacre.parallel.remote import RemoteWorkers
 
 PATIENCE = "30s"
 """How long a scheduler may take to answer."""
+LONGEST_WITHOUT = 300.0
+"""Seconds without any worker after which nobody waits longer."""
 
 
 @contextlib.contextmanager
@@ -46,7 +50,40 @@ def open_dask(engine: Engine) -> Iterator[RemoteWorkers]:
                 f"({str(error).splitlines()[0][:200]}); check the address, or start one with dask "
                 "scheduler"
             ) from None
-        yield RemoteWorkers(DaskTransport(client))
+        workers = RemoteWorkers(DaskTransport(client))
+        stack.enter_context(_watch(client, workers))
+        yield workers
+
+
+@contextlib.contextmanager
+def _watch(client: Any, workers: RemoteWorkers) -> Iterator[None]:
+    """Let tasks fail where no worker comes back: Dask itself would wait for ever."""
+    ended = threading.Event()
+
+    def look() -> None:
+        seen = time.monotonic()
+        while not ended.wait(LONGEST_WITHOUT / 10):
+            with contextlib.suppress(Exception):
+                if client.nthreads():
+                    seen = time.monotonic()
+            if time.monotonic() - seen > LONGEST_WITHOUT:
+                workers.give_up(_name_lack())
+                return
+
+    thread = threading.Thread(target=look, name="nacre-watch", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def _name_lack() -> InputError:
+    return InputError(
+        f"engine dask: no worker for {LONGEST_WITHOUT:g} seconds; look at the workers' logs, start "
+        "some, and call the same again"
+    )
 
 
 class DaskTransport:
@@ -71,7 +108,10 @@ class DaskTransport:
 
     def put(self, content: bytes) -> Any:
         """In the memory of a worker; others fetch it from there."""
-        return self._client.scatter(content, hash=False)
+        try:
+            return self._client.scatter(content, hash=False, timeout=LONGEST_WITHOUT)
+        except TimeoutError:
+            raise _name_lack() from None
 
     def send(self, function: Callable[..., Answer], *args: Any) -> Future[Answer]:
         """Call a function in a worker."""

@@ -68,6 +68,9 @@ class RemoteWorkers:
         self._contents: dict[str, bytes] = {}
         self._places: dict[str, Any] = {}
         self._lock = threading.Lock()
+        # Apart from the other lock, which is held while something is sent.
+        self._ends = threading.Lock()
+        self._open: set[TaskFuture] = set()
 
     @property
     def dashboard(self) -> str:
@@ -88,15 +91,37 @@ class RemoteWorkers:
         names = tuple(dict.fromkeys(one for need in needs for one in (*self._needs[need], need)))
         future = TaskFuture()
         future.set_running_or_notify_cancel()
+        with self._ends:
+            self._open.add(future)
         self._begin(future, task, names, tries=1)
         return future
+
+    def give_up(self, error: BaseException) -> None:
+        """Let every task that is not done fail: nobody is there to run it."""
+        with self._ends:
+            futures = list(self._open)
+        for future in futures:
+            self._settle(future, error=error)
+
+    def _settle(
+        self, future: TaskFuture, result: Any = None, error: BaseException | None = None
+    ) -> None:
+        """End a task once; what comes later is not heard."""
+        with self._ends:
+            if future not in self._open:
+                return
+            self._open.remove(future)
+        if error is None:
+            future.set_result(result)
+        else:
+            future.set_exception(error)
 
     def _begin(self, future: TaskFuture, task: bytes, names: tuple[str, ...], tries: int) -> None:
         try:
             contents = [self._find_place(name) for name in names]
             sent = self._transport.send(run_task, describe_code(), task, names, *contents)
         except BaseException as error:
-            future.set_exception(error)
+            self._settle(future, error=error)
             return
 
         def hear(done: Future[Answer]) -> None:
@@ -105,19 +130,16 @@ class RemoteWorkers:
                 result = unpack(answer.content, self._names)
             except self._transport.lost as error:
                 if tries >= MOST_TRIES:
-                    future.set_exception(_give_up(error, tries))
+                    self._settle(future, error=_give_up(error, tries))
                     return
                 with self._lock:
                     self._places.clear()
                 self._begin(future, task, names, tries + 1)
             except BaseException as error:
-                future.set_exception(error)
+                self._settle(future, error=error)
             else:
                 future.figures = answer.figures
-                if answer.failed:
-                    future.set_exception(result)
-                else:
-                    future.set_result(result)
+                self._settle(future, result, result if answer.failed else None)
 
         sent.add_done_callback(hear)
 
