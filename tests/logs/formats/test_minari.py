@@ -176,7 +176,7 @@ def test_what_is_not_here(tmp_path: Path) -> None:
     )
     (tmp_path / "empty").mkdir()
     (text,) = texts_of(tmp_path / "empty")
-    assert "is a directory; give the name of a file or of a Minari dataset" in text
+    assert "is a directory; give a file, a Minari dataset or a folder with Parquet files" in text
 
 
 def change(root: Path, change: Any) -> Path:
