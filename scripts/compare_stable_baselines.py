@@ -52,7 +52,7 @@ def expect(folder: Path, out: Path) -> None:
     np.savez_compressed(out, **arrays)
 
 
-def _ask(path: Path) -> dict[str, np.ndarray]:
+def _ask(path: Path) -> dict[str, Any]:
     import importlib
 
     from stable_baselines3.common.save_util import load_from_zip_file
@@ -72,7 +72,7 @@ def _ask(path: Path) -> dict[str, np.ndarray]:
     rows = rng.uniform(low, high, (ROWS, *space.shape)).astype(np.float32)
     actions, _ = model.predict(rows, deterministic=True)
     bounds = getattr(model.action_space, "low", None), getattr(model.action_space, "high", None)
-    said = {"rows": rows, "actions": np.asarray(actions)}
+    said: dict[str, Any] = {"rows": rows, "actions": np.asarray(actions)}
     if bounds[0] is not None:
         said |= {"low": bounds[0], "high": bounds[1]}
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -53,6 +54,7 @@ def test_any_cost_adds_up_and_keeping_costs_nothing() -> None:
     assert sequence.costs[1:] == tuple(cost.evaluate(*pair).total for pair in pairs)
     assert sequence.total == pytest.approx(sum(sequence.costs))
     assert evaluate_sequence(cost, [first]).total == 0.0
-    for nothing in ([], first):
+    wrong: tuple[Any, ...] = ([], first)
+    for nothing in wrong:
         with pytest.raises(InputError, match="has one at least; give a list"):
-            evaluate_sequence(cost, nothing)  # type: ignore[arg-type]
+            evaluate_sequence(cost, nothing)

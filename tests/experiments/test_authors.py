@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from nacre.costs import groups
+from nacre.costs import describe_cost, groups
 from nacre.errors import InputError
 from nacre.experiments import run
 from nacre.experiments.authors import (
@@ -99,7 +99,7 @@ def test_without_a_limit_it_is_the_sign_of_the_first_coordinate() -> None:
 
 def test_groups_that_do_not_fit_are_refused() -> None:
     assert Orthant().names(box(2)) == ("u[0] ≤ 0 and every other u ≤ 100", "the rest")
-    choices = Categorical.from_probabilities([0.5, 0.5])
+    choices = Categorical.from_probabilities(np.array([0.5, 0.5]))
     with pytest.raises(InputError, match="need a normal policy"):
         Orthant().mass_of(choices)
     with pytest.raises(InputError, match=r"use groups.halves\(\)"):
@@ -111,11 +111,11 @@ def test_groups_that_do_not_fit_are_refused() -> None:
 def test_the_cost_has_these_groups_for_action_vectors_only() -> None:
     hopper, traffic = find_row("hopper-suboptimal"), TABLES["sumo"][0]
     world = find_world("Hopper-v4")
-    described = run.describe_cost(run.choose_cost(AuthorsConfig.of(hopper), hopper, world))
+    described = describe_cost(run.choose_cost(AuthorsConfig.of(hopper), hopper, world))
     assert described["groups"] == {"kind": "nacre.experiments.authors.Orthant"}
     for config in (hopper.paper.learner, AuthorsConfig.of(traffic)):
         cost = run.choose_cost(config, CHEAP, find_world("CartPole-v1"))
-        assert run.describe_cost(cost)["groups"] == {"kind": "halves"}
+        assert describe_cost(cost)["groups"] == {"kind": "halves"}
 
 
 @pytest.fixture
@@ -151,7 +151,8 @@ def test_a_record_has_all_measures_and_begins_with_the_stored_critics(tmp_path: 
     assert "refit" in record["seconds"]
     found = PublishedStyle.of(record)
     expected = refitted["value"] - price - fitted["value"]
-    assert (found.improvement, found.new_value) == (pytest.approx(expected), "refitted")
+    assert found.improvement == pytest.approx(expected)
+    assert found.new_value == "refitted"
     assert record["improvement"]["published_style"] == found.improvement
     # Kept apart, the critics know nothing of the cost.
     estimated = record["new_value"]["estimated"] - price

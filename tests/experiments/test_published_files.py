@@ -37,7 +37,7 @@ class Tensor:
     def __reduce__(self) -> Any:
         rebuild = MODULES["torch._utils"]
         strides = tuple(step // 4 for step in self.values.strides)
-        tensor = (self.values, 0, self.values.shape, strides, False, {})
+        tensor: Any = (self.values, 0, self.values.shape, strides, False, {})
         return rebuild._rebuild_parameter, (Made(rebuild._rebuild_tensor_v2, tensor), True, {})
 
 
@@ -190,7 +190,7 @@ def test_policy_and_critics_are_what_numpy_makes_of_them(kind: str, tmp_path: Pa
         gaussian = expect(SquashedGaussian, distribution)
         mean = head(parts["mu_layer"], run_layers(parts["net"], rows, relu_last=True))
         np.testing.assert_allclose(gaussian.location, mean, rtol=1e-4, atol=1e-5)
-        np.testing.assert_array_equal(policy.action_space.high, [2.0, 2.0])
+        np.testing.assert_array_equal(policy.signature.action_limits[1], [2.0, 2.0])
         actions = rng.normal(size=(5, SIZES["actions"])).astype(np.float32)
         inputs = np.concatenate([rows, actions], axis=1)
     expected = [run_layers(whole._modules[q]._modules["q"], inputs)[:, 0] for q in ("q1", "q2")]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -51,14 +52,14 @@ ROWS = draw_rows(64)
 ALLOWED = ROWS[:, 2:] > 0.5
 
 
-def make_network(signature: Signature = MASKED, head: str = "categorical") -> MLPPolicy:
+def make_network(signature: Signature = MASKED, head: Any = "categorical") -> MLPPolicy:
     scaling = Scaling.identity(signature.observation_size)
     return MLPPolicy.init(
         jax.random.key(1),
         signature,
         head=head,
         hidden=(8,),
-        scaling=scaling,  # type: ignore[arg-type]
+        scaling=scaling,
     )
 
 

@@ -26,8 +26,8 @@ def plan_tasks(setting: Setting, candidates: Sequence[Candidate] = ()) -> list[T
     graph += _plan_preparation(setting, "split")
     guardrails = [name_guardrail(number) for number in range(len(setting.cost.terms.guardrails))]
     for name, terms in zip(guardrails, setting.cost.terms.guardrails, strict=True):
-        run = partial(open_outcome, setting, terms)
-        graph.append(Task(name, run, {**split, "checks": "log checks"}, work=0.1))
+        opened = partial(open_outcome, setting, terms)
+        graph.append(Task(name, opened, {**split, "checks": "log checks"}, work=0.1))
         graph += _plan_preparation(setting, name, f"{name} ")
     pose = partial(tasks.pose_learning, setting)
     graph.append(Task("learning problem", pose, split, work=0.1))
@@ -44,9 +44,9 @@ def plan_tasks(setting: Setting, candidates: Sequence[Candidate] = ()) -> list[T
     chosen = {**split, "finalists": "finalists"}
     graph.append(Task("costs", partial(charge_finalists, setting), chosen, work=0.3))
     for place in range(places):
-        run = partial(tasks.find_overlap, setting, place)
+        measure = partial(tasks.find_overlap, setting, place)
         needs = {"finalists": "finalists", **meter}
-        graph.append(Task(f"overlap {place}", run, needs, work=0.3))
+        graph.append(Task(f"overlap {place}", measure, needs, work=0.3))
         graph += _plan_estimates(setting, place, "split")
         for name in guardrails:
             graph += _plan_estimates(setting, place, name, f"{name} ")

@@ -71,7 +71,7 @@ class Bandit:
         slopes = rng.normal(scale=scale, size=(SIZE, n))
         return cls(slopes, scale * rng.normal(size=n), old, float(rng.uniform(0.05, 0.5)))
 
-    def find_means(self, contexts: Floats) -> Floats:
+    def find_means(self, contexts: NDArray[np.floating[Any]]) -> Floats:
         """(n, A) what each action earns on average."""
         return np.asarray(contexts @ self.slopes + (contexts[:, :1] > 0) * self.steps)
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, FiniteFloat, ValidationError
 
-from nacre.advice.record import Interval, Number, Part
+from nacre.advice.record_parts import Interval, Number, Part
 from nacre.errors import InputError
 from nacre.logs.checks.problems import show_path
 from nacre.rollout.design import Design, UnitKind

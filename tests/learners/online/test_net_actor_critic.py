@@ -17,8 +17,10 @@ from nacre.learners.online.net_actor_critic import Leaving, NetOnlineConfig, Net
 from nacre.learners.online.soft_actor_critic import OnlineConfig, init_soft
 from nacre.learners.online.training import OnlineResult, train_online
 from nacre.policies import TabularPolicy
+from nacre.policies.distributions import Categorical
 from nacre.training.batches import Batch
 from tests.support.online import CONFIG, make_ring
+from tests.support.policies import expect
 
 NET = NetOnlineConfig(**{name: getattr(CONFIG, name) for name in CONFIG.as_json()})
 STAYING = TabularPolicy.from_probabilities([[0.9, 0.1], [0.9, 0.1], [0.9, 0.1]])
@@ -58,9 +60,10 @@ def test_it_comes_near_the_best_policy() -> None:
 
 def test_a_prohibitive_cost_holds_it_at_the_old_policy() -> None:
     table = jax.nn.softmax(jnp.zeros((3, 2)))
-    held = np.asarray(train(leaving=leave(1000.0)).policy(jnp.arange(3)).probabilities)
-    free = np.asarray(train().policy(jnp.arange(3)).probabilities)
-    old = np.asarray(STAYING(jnp.arange(3)).probabilities)
+    held, free, old = (
+        np.asarray(expect(Categorical, policy(jnp.arange(3))).probabilities)
+        for policy in (train(leaving=leave(1000.0)).policy, train().policy, STAYING)
+    )
     assert np.abs(held - old).max() < np.abs(free - old).max()
     assert np.abs(held - old).mean() < np.abs(np.asarray(table) - old).mean()
 

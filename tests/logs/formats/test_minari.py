@@ -147,7 +147,7 @@ def test_observations_are_flattened_as_gymnasium_does(space: Any) -> None:
     (episode, *_) = write(observation_space=space)
     log = read_log("minari:north/pump-v0")
     space.seed(1)
-    rows = [spaces.flatten(space, space.sample()) for _ in range(LENGTHS[0] + 1)]
+    rows: Any = [spaces.flatten(space, space.sample()) for _ in range(LENGTHS[0] + 1)]
     np.testing.assert_allclose(log.observations[: LENGTHS[0]], rows[:-1], rtol=1e-6)
     np.testing.assert_allclose(log.next_observations[: LENGTHS[0]], rows[1:], rtol=1e-6)
     assert len(episode.rewards) == LENGTHS[0]

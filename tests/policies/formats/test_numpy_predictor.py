@@ -156,8 +156,8 @@ def test_rules_take_raw_rows_and_answer_with_labels(tmp_path: Path) -> None:
     lower, upper = np.full((1, 5), -np.inf), np.full((1, 5), np.inf)
     upper[0, :2] = 48.5, 0.5
     outputs = jnp.asarray(np.eye(2)[[1, 0]], jnp.float32)
-    bounds = (jnp.asarray(bound, jnp.float32) for bound in (lower, upper))
-    policy = RulePolicy(*bounds, outputs, signature, "greedy")
+    low, high = (jnp.asarray(bound, jnp.float32) for bound in (lower, upper))
+    policy = RulePolicy(low, high, outputs, signature, "greedy")
     files = deliver_policy(policy, tmp_path, "new", {"inputs": INPUTS}).files
     assert set(files) == {"new.toml", "predict.py"}
     text = (tmp_path / "new.toml").read_text()

@@ -283,7 +283,7 @@ def _is_plain(form: Any) -> bool:
     """Whether a log keeps such observations as they are; else they are flattened."""
     if form.get("type") == "Box":
         return len(form["shape"]) == 1
-    return form.get("type") == "Discrete" and form.get("start", 0) == 0
+    return bool(form.get("type") == "Discrete" and form.get("start", 0) == 0)
 
 
 def _read_space(form: Any) -> Space[Any]:
