@@ -132,7 +132,10 @@ def main() -> None:
     with (
         TemporaryDirectory() as name,
         distributed.LocalCluster(
-            n_workers=options.workers, threads_per_worker=1, dashboard_address=None, silence_logs=50
+            n_workers=options.workers,
+            threads_per_worker=1,
+            dashboard_address="127.0.0.1:0",
+            silence_logs=50,
         ) as cluster,
         distributed.Client(cluster) as client,
     ):

@@ -60,7 +60,7 @@ def scheduler() -> Iterator[Any]:
     distributed = pytest.importorskip("distributed", reason="Dask is not installed")
     with (
         distributed.LocalCluster(
-            n_workers=1, threads_per_worker=1, dashboard_address=None, silence_logs=50
+            n_workers=1, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=50
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
@@ -119,7 +119,9 @@ def test_nobody_waits_for_ever_where_there_are_no_workers(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(dask_engine, "LONGEST_WITHOUT", 0.5)
     with (
-        distributed.LocalCluster(n_workers=0, dashboard_address=None, silence_logs=50) as cluster,
+        distributed.LocalCluster(
+            n_workers=0, dashboard_address="127.0.0.1:0", silence_logs=50
+        ) as cluster,
         open_engine(Engine("dask", cluster.scheduler_address)) as workers,
     ):
         future = workers.submit(int, "12")
