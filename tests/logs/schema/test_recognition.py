@@ -204,7 +204,7 @@ def test_missing_categories_are_named(tmp_path: Path) -> None:
     assert "column 'action', row 1: is missing; write missing.action" in text
     path = write_parquet(tmp_path / "log.parquet", episode=["a", "a", None, "b"])
     (text,) = texts_of(path)
-    assert "column 'episode', row 2: is missing, found None; name the episode" in text
+    assert "column 'episode', row 2: is missing; name the episode" in text
 
 
 def test_texts_without_labels_are_an_error_that_says_what_to_write(tmp_path: Path) -> None:
