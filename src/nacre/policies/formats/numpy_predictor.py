@@ -203,9 +203,7 @@ class Predictor:
     def _mode(self, outputs: Any) -> Any:
         if self.head in ("categorical", "greedy"):
             return np.argmax(outputs, axis=-1)
-        if self.head == "deterministic":
-            return self._press(outputs)
-        return self._press(self._gaussian(outputs)[0])
+        return self._press(outputs if self.head == "deterministic" else self._gaussian(outputs)[0])
 
     def _draw(self, outputs: Any) -> Any:
         if self.head in ("greedy", "deterministic"):
@@ -266,9 +264,8 @@ class Rule:
         for name, bounds in when.items():
             numbered = name.startswith("observation_") and name not in self._names
             place = int(name.rpartition("_")[2]) if numbered else self._names.index(name)
-            value = numbers[place]
-            within = bounds.get("from", -math.inf) <= value <= bounds.get("to", math.inf)
-            if not within:
+            least, most = bounds.get("from", -math.inf), bounds.get("to", math.inf)
+            if not least <= numbers[place] <= most:
                 return False
         return True
 
@@ -334,10 +331,8 @@ def _find_label(
 
 def _find_seconds(value: Any, form: str | None) -> float:
     text = str(value).strip()
-    if form is not None:
-        time = datetime.datetime.strptime(text, form)
-    else:
-        time = datetime.datetime.fromisoformat(text)
+    read = datetime.datetime
+    time = read.fromisoformat(text) if form is None else read.strptime(text, form)
     if time.tzinfo is None:
         time = time.replace(tzinfo=datetime.UTC)
     return float(math.floor(time.timestamp()))
