@@ -18,6 +18,7 @@ from nacre.decisions.run import run_decisions
 from nacre.decisions.table import read_entries
 from nacre.errors import InputError
 from nacre.logs import read_log, write_log
+from nacre.parallel import dask_engine
 from nacre.parallel.engine import Engine, open_engine
 from nacre.policies import write_policy
 from tests.support.rooms import BEST, OLD, ask_about_rooms, make_cost, make_policy, sample_rooms
@@ -59,9 +60,7 @@ def scheduler() -> Iterator[Any]:
     """One for all tests: a worker is started, and loads what it needs, once."""
     distributed = pytest.importorskip("distributed", reason="Dask is not installed")
     with (
-        distributed.LocalCluster(
-            n_workers=1, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=50
-        ) as cluster,
+        dask_engine.start_cluster(1) as cluster,
         distributed.Client(cluster) as client,
     ):
         yield client
@@ -114,14 +113,10 @@ def test_a_killed_worker_changes_no_bit(folder: Path, tmp_path: Path, scheduler:
 
 
 def test_nobody_waits_for_ever_where_there_are_no_workers(monkeypatch: pytest.MonkeyPatch) -> None:
-    distributed = pytest.importorskip("distributed", reason="Dask is not installed")
-    from nacre.parallel import dask_engine
-
+    pytest.importorskip("distributed", reason="Dask is not installed")
     monkeypatch.setattr(dask_engine, "LONGEST_WITHOUT", 0.5)
     with (
-        distributed.LocalCluster(
-            n_workers=0, dashboard_address="127.0.0.1:0", silence_logs=50
-        ) as cluster,
+        dask_engine.start_cluster(0) as cluster,
         open_engine(Engine("dask", cluster.scheduler_address)) as workers,
     ):
         future = workers.submit(int, "12")

@@ -31,15 +31,7 @@ def open_dask(engine: Engine) -> Iterator[RemoteWorkers]:
         ) from None
     with contextlib.ExitStack() as stack:
         if engine.address is None:
-            cluster = stack.enter_context(
-                distributed.LocalCluster(
-                    n_workers=engine.workers or count_processors(),
-                    threads_per_worker=1,
-                    processes=True,
-                    dashboard_address="127.0.0.1:0",
-                    silence_logs=50,
-                )
-            )
+            cluster = stack.enter_context(start_cluster(engine.workers or count_processors()))
         else:
             cluster = engine.address
         try:
@@ -53,6 +45,29 @@ def open_dask(engine: Engine) -> Iterator[RemoteWorkers]:
         workers = RemoteWorkers(DaskTransport(client))
         stack.enter_context(_watch(client, workers))
         yield workers
+
+
+@contextlib.contextmanager
+def start_cluster(workers: int) -> Iterator[Any]:
+    """A scheduler and workers of this machine; a worker that is killed is started again.
+
+    Dask gives a killed worker 15 seconds to come back and then drops it for good. On a busy machine
+    it takes longer.
+    """
+    import dask
+    import distributed
+
+    with (
+        dask.config.set({"distributed.deploy.lost-worker-timeout": f"{LONGEST_WITHOUT:g}s"}),
+        distributed.LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address="127.0.0.1:0",
+            silence_logs=50,
+        ) as cluster,
+    ):
+        yield cluster
 
 
 @contextlib.contextmanager
