@@ -45,8 +45,12 @@ def calibrate(
     ] = "",
     seeds: Annotated[str, typer.Option("--seeds", help="Such as 100-109 or 100,105.")] = "100-109",
     old_policies: Annotated[
-        Path, typer.Option("--old-policies", help="Folder of the published policies, for robots.")
-    ] = Path("results/policies"),
+        Path | None,
+        typer.Option(
+            "--old-policies",
+            help="For robots: folder of the published policies; else those of the package.",
+        ),
+    ] = None,
     baselines: Annotated[
         bool,
         typer.Option("--baselines/--no-baselines", help="Run plain ways to decide beside it."),

@@ -47,12 +47,12 @@ def find_case_row(case: Case) -> Row:
     return next(row for row in rows if row.name.endswith(f"-{ending}"))
 
 
-def build(case: Case, old_policies: Path, cache: Path) -> Problem:
+def build(case: Case, old_policies: Path | None, cache: Path) -> Problem:
     """World, published old policy, collected log, published cost.
 
     Args:
         case: Which one.
-        old_policies: Folder of the published policies.
+        old_policies: Folder of the published policies; None for those of the package.
         cache: Folder that collected logs are kept in.
     """
     row = find_case_row(case)
@@ -96,7 +96,7 @@ def scale_cost(cost: SwitchingCost, factor: float) -> SwitchingCost:
     return dataclasses.replace(cost, learning_weight=learning, transaction_weight=transaction)
 
 
-def _find_other(case: Case, world: World, old_policies: Path) -> Policy:
+def _find_other(case: Case, world: World, old_policies: Path | None) -> Policy:
     """The published policy of the other kind: the good one for the weak, a weak one for it."""
     kind = "optimal" if case.kind == "weak" else "weak"
     row = find_case_row(dataclasses.replace(case, kind=kind))

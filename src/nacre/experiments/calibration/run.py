@@ -45,7 +45,7 @@ class Plan:
         out: Folder of the records, or their file.
         worlds: Names of worlds; all of the suite if empty.
         kinds: Kinds of old policies; all of the suite if empty.
-        old_policies: Folder of the published old policies, for robots.
+        old_policies: Folder of the published old policies, for robots; else those of the package.
         baselines: Whether plain ways to decide are run beside the advice.
     """
 
@@ -54,7 +54,7 @@ class Plan:
     out: Path
     worlds: tuple[str, ...] = ()
     kinds: tuple[str, ...] = ()
-    old_policies: Path = Path("results/policies")
+    old_policies: Path | None = None
     baselines: bool = True
 
     def __post_init__(self) -> None:
