@@ -2,7 +2,7 @@
 
     python scripts/measure_stored_critics.py FOLDER_OF_PUBLISHED_POLICIES
 
-writes `results/policies/stored_critics.json`, from which docs/deviations.md has its table. The
+writes `results/studies/stored_critics.json`, from which docs/deviations.md has its table. The
 simulated values and the fitted ones are those of the records of the configuration `paper`.
 """
 
@@ -25,7 +25,7 @@ from nacre.training.fitted_evaluation import as_rows, read_values
 from nacre.versions import find_commit
 
 RESULTS = Path("results")
-TARGET = RESULTS / "policies" / "stored_critics.json"
+TARGET = RESULTS / "studies" / "stored_critics.json"
 
 
 def measure(row: Row, source: Source) -> dict[str, Any]:

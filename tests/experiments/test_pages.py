@@ -87,7 +87,7 @@ def test_tables_of_the_departures_are_made_from_the_records() -> None:
     found = [one for table in TABLES for one in summarise(table, ROOT / "results")]
     paper = [summary for summary in found if summary.config == "paper"]
     assert format_markdown(PARTS_HEADER, tabulate_parts(paper)) in page
-    text = (ROOT / "results" / "policies" / "stored_critics.json").read_text(encoding="utf-8")
+    text = (ROOT / "results" / "studies" / "stored_critics.json").read_text(encoding="utf-8")
     lines = [
         [f"`{one['policy']}`", *(f"{one[name]:.1f}" for name in ("stored", "fitted", "simulated"))]
         for one in json.loads(text)["critics"]

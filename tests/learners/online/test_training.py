@@ -210,7 +210,8 @@ def test_a_trained_policy_is_written_with_its_value_and_its_making(tmp_path: Pat
     assert provenance["training"]["config"]["critics"]["polyak"] == 0.9
 
 
-SHIPPED = sorted((ROOT / "results" / "policies").glob("*.json"))
+FOLDERS = ROOT / "results" / "policies", ROOT / "src" / "nacre" / "experiments" / "policies"
+SHIPPED = sorted(path for folder in FOLDERS for path in folder.glob("*.json"))
 
 
 @pytest.mark.parametrize("record", SHIPPED, ids=lambda path: path.stem)
