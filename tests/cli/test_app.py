@@ -135,7 +135,7 @@ def test_commands_are_listed_in_groups_in_the_order_of_a_user_s_way(
         elif line.startswith("  ") and not line.startswith("  Start"):
             groups[list(groups)[-1]].append(line.split()[0])
     assert groups == {
-        "Advice": ["advise", "demo", "report", "verify", "evaluate"],
+        "Advice": ["advise", "demo", "report", "advise-many", "verify", "evaluate"],
         "After the decision": ["plan", "plan", "watch"],
         "Logs and costs": ["validate", "convert", "cost", "draft-map", "draft-cost"],
         "Simulated worlds": ["collect", "train-online", "simulate", "show"],
@@ -455,7 +455,7 @@ def test_problems_of_all_files_are_printed(invoke: Callable[..., Outcome], tmp_p
     )
     outcome = invoke(*wrong)
     assert (outcome.code, outcome.out) == (2, "")
-    starts = ["cost.toml: kind", "old.safetensors: ", "absent.safetensors: ", "absent.parquet: "]
+    starts = ["cost.toml: kind", "absent.parquet: ", "old.safetensors: ", "absent.safetensors: "]
     assert len(outcome.lines) == len(starts)
     for line, start in zip(outcome.lines, starts, strict=True):
         assert line.startswith(f"{tmp_path}/{start}")

@@ -49,7 +49,7 @@ def test_a_batch_of_any_shape_and_costs_that_are_no_numbers() -> None:
     assert match_points(jnp.ones((1, 1))).tolist() == [0]
 
 
-@pytest.mark.parametrize("groups", [2, 3])
+@pytest.mark.parametrize("groups", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_matched_plans_cost_what_the_simplex_method_says(groups: int) -> None:
     """Costs and gradients, in the masses and in the ground costs; groups without mass included."""
     rng, n, states = np.random.default_rng(groups), 5, 12

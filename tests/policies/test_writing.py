@@ -50,6 +50,6 @@ def test_a_delivery_holds_every_format_and_what_acts_with_it(tmp_path: Path) -> 
 def test_a_delivery_removes_files_of_another_policy(tmp_path: Path) -> None:
     deliver_policy(TABLE, tmp_path, "new", {})
     delivery = deliver_policy(make_rule(), tmp_path, "new", {})
-    assert list(delivery.files) == ["new.toml"]
+    assert list(delivery.files) == ["new.toml", "predict.py"]
     assert delivery.missing == ()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["new.toml", "predict.py"]

@@ -118,9 +118,8 @@ def test_unknown_names_are_refused(name: str) -> None:
         describe_gymnasium(name)
 
 
-def test_spaces_that_logs_cannot_have_are_refused() -> None:
-    with pytest.raises(InputError, match="Blackjack-v1: its observation_space: Tuple"):
-        describe_gymnasium("Blackjack-v1")
+def test_tuples_are_flattened() -> None:
+    assert describe_gymnasium("Blackjack-v1").signature.observation_size == 32 + 11 + 2
 
 
 def test_worlds_that_need_more_say_what(monkeypatch: pytest.MonkeyPatch) -> None:

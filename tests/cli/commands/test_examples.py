@@ -83,6 +83,7 @@ ELSEWHERE = (
     "nacre plan",
     "nacre watch",
     "nacre verify .nacre-cache",
+    "nacre train-online Hopper-v4 --out new.safetensors --method net",
 )
 
 

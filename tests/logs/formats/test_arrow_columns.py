@@ -95,7 +95,7 @@ def test_a_missing_entry_is_named(tmp_path: Path) -> None:
         (["1", "2", None, "4"], "column 'reward', row 2: is not a number, found None"),
         ([[1.0]] * 4, None),
         ([[[1.0]]] * 4, "column 'reward': has the type 'list"),
-        ([{"a": 1}] * 4, "column 'reward': has the type 'struct"),
+        ([{"a": 1}] * 4, "column 'reward': is missing; there are"),
         ([b"1"] * 4, "column 'reward': has the type 'binary'"),
         ([None] * 4, "column 'reward', row 0: is missing"),
     ],

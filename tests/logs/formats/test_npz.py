@@ -149,7 +149,7 @@ def test_damage_beyond_the_header_is_found_when_the_array_is_read(tmp_path: Path
     data[data.index(noise[-8:].tobytes())] ^= 0xFF
     path.write_bytes(bytes(data))
     (text,) = map(str, validate_log(path))
-    assert "column 'reward': cannot be read (\"Bad CRC-32" in text
+    assert "column 'reward': cannot be read (Bad CRC-32" in text
 
 
 def test_versions_of_the_array_format(tmp_path: Path) -> None:

@@ -495,5 +495,5 @@ def test_a_zip_survives_safetensors(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["model.pkl", "model.pth", "model.pt", "model.joblib"])
 def test_pickles_are_not_even_opened(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(pickle.dumps(Canary()))
-    with pytest.raises(InputError, match="pickles run code when they are read"):
+    with pytest.raises(InputError, match=r"pickles run code when they are read|hold programs"):
         read_policy(tmp_path / name)

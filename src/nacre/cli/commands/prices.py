@@ -43,7 +43,7 @@ COST_EXAMPLES = """\b
 Examples:
   nacre cost --log log.parquet --policy old.safetensors \\
       --new-policy new.safetensors --cost cost.toml
-  nacre cost --log log.csv --columns map.toml --policy clone \\
+  nacre cost --log log.csv --policy clone \\
       --new-policy new.safetensors --cost cost.toml --json
 """
 

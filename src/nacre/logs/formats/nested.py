@@ -36,13 +36,19 @@ def flatten(table: Any) -> tuple[Any, tuple[str, ...]]:
     table, notes = _flatten_structs(table)
     if STEPS in table.schema.names and is_list(table.schema.field(STEPS).type):
         return _read_steps(table), (*notes, "episodes were read as RLDS keeps them, step by step")
-    if any(_is_reward_list(field) for field in table.schema):
+    if any(_is_reward_list(field) and _has_several(table, field) for field in table.schema):
         return _spread(table), (*notes, "every row of the file is a whole episode")
     return table, notes
 
 
 def _is_reward_list(field: Any) -> bool:
     return is_list(field.type) and normalise_name(field.name) in ALIASES["reward"]
+
+
+def _has_several(table: Any, field: Any) -> bool:
+    """Whether some rows hold more than one number: lists of one are numbers in a wrapping."""
+    longest = pc.max(pc.list_value_length(table.column(field.name))).as_py()
+    return longest is not None and longest > 1
 
 
 def _flatten_structs(table: Any) -> tuple[Any, tuple[str, ...]]:
