@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from nacre.errors import InputError
 from nacre.logs.checks.problems import show_path
+from nacre.logs.drafting.facts import is_number_text
 from nacre.policies.policy import Signature
 from nacre.training.fitted_evaluation import as_rows
 
@@ -58,7 +59,7 @@ def _read_csv(path: Path) -> NDArray[np.float64]:
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{shown}: cannot be read ({_explain(error)}); {REMEDY}") from None
     rows = [line.split(",") for line in lines if line.strip()]
-    if rows and not any(_is_number(cell) for cell in rows[0]):
+    if rows and not any(is_number_text(cell) for cell in rows[0]):
         rows = rows[1:]
     return _make_rows(rows, shown)
 
@@ -67,7 +68,7 @@ def _make_rows(rows: list[list[str]], name: str) -> NDArray[np.float64]:
     if not rows:
         raise InputError(f"{name}: holds no state; {REMEDY}")
     for number, row in enumerate(rows):
-        wrong = next((cell for cell in row if not _is_number(cell)), None)
+        wrong = next((cell for cell in row if not is_number_text(cell)), None)
         if wrong is not None:
             raise InputError(
                 f"{name}: state {number}: {wrong.strip()!r:.40} is not a number; {REMEDY}"
@@ -95,11 +96,3 @@ def _read_npy(path: Path) -> NDArray[np.float64]:
 
 def _explain(error: Exception) -> str:
     return getattr(error, "strerror", None) or f"{error!s:.100}"
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

@@ -122,7 +122,7 @@ def _look_at_values(name: str, categories: Categories) -> Facts:
         return _as_times(facts, categories, ()) if timed else replace(facts, kind="other")
     usual = [text for text in texts if text.strip() in MISSING_TEXTS]
     given = [text for text in texts if text not in usual]
-    strange = [text for text in given if not _is_number(text)]
+    strange = [text for text in given if not is_number_text(text)]
     wordy = tuple(text for text in strange if not any(map(str.isdigit, text)))
     worded = 0 < len(wordy) <= MOST_WORDS and len(wordy) < len(given) / 2
     if worded:
@@ -159,7 +159,8 @@ def _as_times(facts: Facts, categories: Categories, formats: tuple[str, ...]) ->
     )
 
 
-def _is_number(text: str) -> bool:
+def is_number_text(text: str) -> bool:
+    """Whether a text reads as a number."""
     try:
         float(text)
     except ValueError:
