@@ -119,6 +119,15 @@ def test_short_honest_episodes_all_count() -> None:
         assert duplicates.n_repeated <= 2, seed
 
 
+def test_amounts_in_cents_are_no_copies() -> None:
+    """Offers with few contexts, money with two digits: equal rows are chance, and all count."""
+    for seed in range(100, 110):
+        rng = np.random.default_rng(seed)
+        amounts = np.round(60.0 * rng.beta(2.0, 5.0, 3000), 2)
+        for rewards in (amounts, amounts * (rng.random(3000) < 0.2)):
+            assert find_duplicates(make_bandit(3000, rewards)).n_repeated == 0, seed
+
+
 def test_copies_in_a_finite_world() -> None:
     """Twenty random steps do not repeat by chance, even with few states and no noise."""
     world = random_world(100, 5, 2)

@@ -27,11 +27,12 @@ from scipy import stats
 
 from nacre.diagnostics.multiples import find_multiple
 from nacre.diagnostics.near_repeats import merge_near_repeats
-from nacre.diagnostics.reward_values import VALUES_REPEAT, are_real, group_rewards
+from nacre.diagnostics.reward_values import VALUES_REPEAT, find_real, group_rewards
 from nacre.logs import Log
 
 Integers = NDArray[np.int64]
 Hashes = NDArray[np.uint64]
+Bools = NDArray[np.bool_]
 
 BLOCK_ROWS = 2**18
 CHANCE = 1e-3
@@ -111,9 +112,7 @@ def find_duplicates(log: Log) -> Duplicates:
     return Duplicates(rank[cluster], n_exact, n_near, int((earlier & kept).sum()))
 
 
-def _tell_copies(
-    log: Log, exact_id: Integers, moves: Hashes | None
-) -> tuple[Integers, NDArray[np.bool_]]:
+def _tell_copies(log: Log, exact_id: Integers, moves: Hashes | None) -> tuple[Integers, Bools]:
     """(E,) equal numbers for copies, and whether an episode equals others by chance.
 
     Args:
@@ -124,7 +123,7 @@ def _tell_copies(
     parts = _hash_rows(log)
     context, own = mix(parts[1] + parts[3]), np.arange(log.n_episodes)
     rewards = np.asarray(log.rewards, np.float64)
-    chance = _find_chance(log, exact_id, parts, real=are_real(rewards, context))
+    chance = _find_chance(log, exact_id, parts, real=find_real(rewards, context))
     names = np.where(chance, log.n_episodes + own, exact_id)
     copied = (np.bincount(exact_id)[exact_id] > 1) & ~chance
     if moves is not None:
@@ -132,7 +131,7 @@ def _tell_copies(
         time = _find_time(log)
         alike = np.add.reduceat(mix(parts[2] + mix(time + np.uint64(7))), log.offsets[:-1])
         _, near_id = np.unique(mix(moves + mix(alike)), return_inverse=True)
-        by_chance = _find_chance(log, near_id, parts, real=False)
+        by_chance = _find_chance(log, near_id, parts, real=np.zeros(len(log), bool))
         near = (np.bincount(near_id)[near_id] > 1) & ~by_chance
         names = np.where(near, 2 * log.n_episodes + near_id, names)
         copied |= near
@@ -217,14 +216,14 @@ def hash_values(values: NDArray[Any], salt: int) -> Hashes:
     return total
 
 
-def _find_chance(log: Log, identity: Integers, parts: Hashes, *, real: bool) -> NDArray[np.bool_]:
+def _find_chance(log: Log, identity: Integers, parts: Hashes, *, real: Bools) -> Bools:
     """(E,) whether an episode's repeats are no more than chance allows.
 
     Args:
         log: The log.
         identity: (E,) equal for equal episodes.
         parts: (4, N) hashes of state, (state, action), reward, and successor and end.
-        real: Whether rewards are real numbers, of which none comes back by chance.
+        real: (N,) whether a reward is a real number, which does not come back by chance.
     """
     state, pair, reward, follows = parts
     _, state_id, visits = np.unique(state, return_inverse=True, return_counts=True)
@@ -254,7 +253,7 @@ def _log_shares(values: Hashes, whole: Integers) -> NDArray[np.float64]:
     return np.log(_count_of(values) / whole)
 
 
-def _reward_log_shares(context: Hashes, reward: Hashes, *, real: bool) -> NDArray[np.float64]:
+def _reward_log_shares(context: Hashes, reward: Hashes, *, real: Bools) -> NDArray[np.float64]:
     """(N,) log p̂(r | s, a, s'); zero where only one reward was ever seen there."""
     seen, whole = _count_of(mix(context + reward)), _count_of(context)
-    return np.where(seen < whole, -np.inf, 0.0) if real else np.log(seen / whole)
+    return np.where(real & (seen < whole), -np.inf, np.log(seen / whole))
