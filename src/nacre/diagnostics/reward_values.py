@@ -46,7 +46,7 @@ def find_real(rewards: Floats, context: Hashes) -> Bools:
     real = (np.bincount(number[first]) == 1)[number]
     if len(values) < 0.5 * len(pairs) or not _are_many(values, rewards, context[first]):
         return np.zeros_like(real)
-    return real & _repeat_beyond_rounding(rewards, context)
+    return np.asarray(real & _repeat_beyond_rounding(rewards, context))
 
 
 def _are_many(values: Floats, rewards: Floats, places: Hashes) -> bool:
