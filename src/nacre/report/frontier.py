@@ -9,7 +9,17 @@ from markupsafe import Markup
 
 from nacre.report.prices import Line
 from nacre.report.sections.base import Context
-from nacre.report.svg import WIDTH, Axis, element, fit_axis, fit_text, line, picture, text, upright
+from nacre.report.svg import (
+    WIDTH,
+    Axis,
+    draw_axes,
+    element,
+    fit_axis,
+    fit_text,
+    line,
+    picture,
+    text,
+)
 from nacre.report.text import clean
 
 HEIGHT = 210.0
@@ -30,7 +40,9 @@ def draw_frontier(context: Context) -> Markup | None:
         return None
     across = fit_axis([cost for _, cost in drawn], LEFT, RIGHT)
     up = fit_axis([n for one, _ in drawn for n in (one.gain_low, one.gain_high)], BOTTOM, TOP)
-    parts = _draw_axes(across, up)
+    heights = [(up.place(tick), "zero" if abs(tick) < 1e-12 else "grid") for tick in up.ticks]
+    parts = [line(LEFT, y, RIGHT, y, class_) for y, class_ in heights]
+    parts += draw_axes(across, up, ("cost", "gain"))
     # Gain = cost: the part of that line that lies in the drawing.
     start, end = max(0.0, up.low), min(across.high, up.high)
     if end > start:
@@ -39,8 +51,8 @@ def draw_frontier(context: Context) -> Markup | None:
     best = [(across.place(cost), up.place(one.gain)) for one, cost in find_frontier(drawn)]
     written = " ".join(f"{x:.2f},{y:.2f}" for x, y in best)
     parts.append(element("polyline", points=written, class_="curve other"))
-    heights = spread_out([up.place(one.gain) for one, _ in drawn])
-    for (one, cost), height in zip(drawn, heights, strict=True):
+    shown = spread_out([up.place(one.gain) for one, _ in drawn])
+    for (one, cost), height in zip(drawn, shown, strict=True):
         kind = "new" if one is context.line else "other"
         parts += _draw_candidate(one, across.place(cost), up, kind, height)
     return picture("Gain of each candidate against its cost", HEIGHT, *parts)
@@ -76,17 +88,3 @@ def _draw_candidate(one: Line, x: float, up: Axis, kind: str, height: float) -> 
         element("circle", cx=x, cy=middle, r=5.0, class_=f"mean {kind}"),
         text(x - 9 if left else x + 9, height + 4, name, anchor="end" if left else "start"),
     ]
-
-
-def _draw_axes(across: Axis, up: Axis) -> list[Markup]:
-    parts = [line(LEFT, BOTTOM, RIGHT, BOTTOM, "axis"), line(LEFT, TOP, LEFT, BOTTOM, "axis")]
-    for tick in across.ticks:
-        x = across.place(tick)
-        anchor = "end" if x > RIGHT - 12 else "middle"
-        parts.append(text(x, BOTTOM + 15, across.label(tick), anchor=anchor, class_="tick"))
-    for tick in up.ticks:
-        y = up.place(tick)
-        parts.append(line(LEFT, y, RIGHT, y, "zero" if abs(tick) < 1e-12 else "grid"))
-        parts.append(text(LEFT - 5, y + 4, up.label(tick), anchor="end", class_="tick"))
-    parts.append(text((LEFT + RIGHT) / 2, HEIGHT - 8, "cost", anchor="middle"))
-    return [*parts, upright(11, (TOP + BOTTOM) / 2, "gain")]

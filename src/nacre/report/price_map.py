@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from nacre.inference.price import LEAST_MASS
 from nacre.report.prices import Prices
-from nacre.report.svg import WIDTH, Axis, element, line, picture, polygon, round_up, text, upright
+from nacre.report.svg import WIDTH, Axis, draw_axes, element, line, picture, polygon, round_up, text
 
 HEIGHT = 300.0
 LEFT, TOP, RIGHT, BOTTOM = 46.0, 10.0, WIDTH - 10.0, HEIGHT - 44.0
@@ -77,7 +77,7 @@ def draw_map(prices: Prices, reach: Reach) -> Markup:
         _draw_expected(drawn["expected"]),
         polygon(barred, "barred"),
         *_name_regions(edges["proven"], edges["possible"], reach, heights),
-        *_draw_axes(across, up),
+        *draw_axes(across, up, ("learning weight, c_l", "transaction weight, c_t")),
         element("path", d=f"M{x:.2f} {y - 7:.2f}l7 7l-7 7l-7 -7z", class_="recorded"),
         element(
             "g",
@@ -140,18 +140,3 @@ def _name_regions(
                 text((start + end) / 2, heights[best] + 4, name, anchor="middle", class_="region")
             )
     return names
-
-
-def _draw_axes(across: Axis, up: Axis) -> list[Markup]:
-    parts = [line(LEFT, BOTTOM, RIGHT, BOTTOM, "axis"), line(LEFT, TOP, LEFT, BOTTOM, "axis")]
-    for tick in across.ticks:
-        x = across.place(tick)
-        anchor = "end" if x > RIGHT - 12 else "middle"
-        parts.append(text(x, BOTTOM + 15, across.label(tick), anchor=anchor, class_="tick"))
-    for tick in up.ticks:
-        y = up.place(tick)
-        parts.append(
-            text(LEFT - 5, max(y + 4, TOP + 8), up.label(tick), anchor="end", class_="tick")
-        )
-    parts.append(text((LEFT + RIGHT) / 2, HEIGHT - 8, "learning weight, c_l", anchor="middle"))
-    return [*parts, upright(11, (TOP + BOTTOM) / 2, "transaction weight, c_t")]

@@ -133,6 +133,21 @@ def fit_axis(numbers: Sequence[float | None], first: float, last: float) -> Axis
     return Axis(low - room if low < 0 else low - room / 2, high + room, first, last)
 
 
+def draw_axes(across: Axis, up: Axis, names: tuple[str, str]) -> list[Markup]:
+    """Both axes with their ticks and names."""
+    left, right, bottom, top = across.first, across.last, up.first, up.last
+    parts = [line(left, bottom, right, bottom, "axis"), line(left, top, left, bottom, "axis")]
+    for tick in across.ticks:
+        x = across.place(tick)
+        anchor = "end" if x > right - 12 else "middle"
+        parts.append(text(x, bottom + 15, across.label(tick), anchor=anchor, class_="tick"))
+    for tick in up.ticks:
+        y = max(up.place(tick) + 4, top + 8)
+        parts.append(text(left - 5, y, up.label(tick), anchor="end", class_="tick"))
+    parts.append(text((left + right) / 2, bottom + 34, names[0], anchor="middle"))
+    return [*parts, upright(11, (top + bottom) / 2, names[1])]
+
+
 def round_up(number: float, steps: Sequence[float] = (1, 2, 2.5, 5, 10)) -> float:
     """The next of these steps times a power of ten."""
     power = 10.0 ** math.floor(math.log10(number))
