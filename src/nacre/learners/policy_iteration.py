@@ -37,12 +37,17 @@ BATCH = 256
 
 
 class Trial(NamedTuple):
-    """What was learned from one half, and what the other half says of it; means of both ways."""
+    """What was learned from one half, and what the other half says of it; means of both ways.
+
+    `refused` where neither half says that what the other one taught gains anything: a half of a
+    small log says little, so that one that says no is not enough.
+    """
 
     weight: float
     policy: Policy
     claimed: float
     held_out: float
+    refused: bool
 
 
 @dataclass(frozen=True)
@@ -102,10 +107,10 @@ class PolicyIteration:
         count = _count_up(report, self.iterations * (2 * len(self.kl_weights) + 1))
         trials = self._try_weights(key, problem, first, count)
         best = max(trials, key=lambda trial: trial.held_out)
-        if not best.held_out > 0.0:
+        if best.refused:
             return [self._propose(best.weight, best.policy, (best.held_out,), _refuse(best))]
         candidate = self._learn_whole(key, problem, first, best.weight, count)
-        safer = [one.weight for one in trials if one.weight > best.weight and one.held_out > 0.0]
+        safer = [one.weight for one in trials if one.weight > best.weight and not one.refused]
         if not candidate.problem or not safer:
             return [candidate]
         again = self._learn_whole(key, problem, first, min(safer), count)
@@ -159,8 +164,11 @@ class PolicyIteration:
                 strange = bool(find_departure(policy, problem))
                 claimed.append(own.find_net_gain(policy))
                 held_out.append(-math.inf if strange else other.find_net_gain(policy))
-            worth = float(np.mean(np.nan_to_num(held_out, nan=-math.inf)))
-            trials.append(Trial(weight, policy, float(np.mean(claimed)), worth))
+            said = np.nan_to_num(held_out, nan=-math.inf)
+            refused = bool(np.all(said <= 0.0) or np.any(np.isinf(said)))
+            trials.append(
+                Trial(weight, policy, float(np.mean(claimed)), float(np.mean(said)), refused)
+            )
         return trials
 
     def _iterate(
