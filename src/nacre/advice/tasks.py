@@ -22,7 +22,11 @@ from nacre.training.progress import Progress, ProgressEvent
 def check_log(setting: Setting, *, report: Any) -> LogChecks:
     """Whether the log is what it is taken for."""
     return log_checks.check_log(
-        setting.log, setting.old_policy, setting.config.checks, seed=setting.seed
+        setting.log,
+        setting.old_policy,
+        setting.config.checks,
+        seed=setting.seed,
+        uncertainty=setting.uncertainty,
     )
 
 

@@ -218,7 +218,12 @@ class LogChecks:
 
 
 def check_log(
-    log: Log, old_policy: Policy, config: LogCheckConfig = DEFAULT, *, seed: int = 0
+    log: Log,
+    old_policy: Policy,
+    config: LogCheckConfig = DEFAULT,
+    *,
+    seed: int = 0,
+    uncertainty: float = 0.0,
 ) -> LogChecks:
     """Run all checks of a log.
 
@@ -227,6 +232,7 @@ def check_log(
         old_policy: The policy that is said to have made it.
         config: Levels, and ε where it is known.
         seed: The same seed gives the same answer.
+        uncertainty: Of a clone: share of its probability that may lie on the wrong actions.
     """
     duplicates = find_duplicates(log)
     exploration = find_exploration(log, old_policy, config.epsilon)
@@ -234,5 +240,5 @@ def check_log(
     keep = duplicates.keep
     different = log if len(keep) == log.n_episodes else log.select(keep)
     drift = find_drift(different, acting, level=config.level, seed=seed, whole=log).renumber(keep)
-    behaviour = examine_behaviour(log, acting)
+    behaviour = examine_behaviour(log, acting, uncertainty)
     return LogChecks(duplicates, drift, behaviour, exploration, acting, config)
