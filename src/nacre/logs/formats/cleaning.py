@@ -51,6 +51,16 @@ class Cleaning:
             columns.missing_values,
         )
 
+    @property
+    def written(self) -> dict[str, Any]:
+        """How numbers are written where that is not the usual, for whoever reads raw rows."""
+        facts = {
+            "decimal": "" if self.decimal == "." else self.decimal,
+            "thousands": self.thousands,
+            "missing_values": list(self.missing_values),
+        }
+        return {name: fact for name, fact in facts.items() if fact}
+
     def clean(self, name: str, chunk: Any) -> Any | None:
         """Return a chunk of texts as numbers; None if there is nothing to clean, or it is no use.
 

@@ -62,6 +62,9 @@ def draft_log(
     observed, masked = (listed(reading.columns.get(part, ())) for part in ("observation", MASK))
     name_mask(draft, observed, masked)
     draft.record_encodings()
+    written = getattr(getattr(source, "cleaning", None), "written", {})
+    if written:
+        draft.provenance["written"] = written
     _load_further(source, reading, draft, problems)
     draft.drop_missing(problems)
     draft.sort_single_steps(problems)
