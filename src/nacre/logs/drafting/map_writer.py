@@ -9,7 +9,7 @@ import numpy as np
 
 from nacre.logs.checks.problems import Problems, show_key, show_names
 from nacre.logs.drafting.facts import Facts
-from nacre.logs.drafting.roles import KEPT, MOST_ACTIONS, Roles
+from nacre.logs.drafting.roles import KEPT, MASKED, MOST_ACTIONS, Roles
 from nacre.logs.schema.encoding import DAY
 from nacre.logs.schema.map_values import BY_COLUMN
 from nacre.logs.schema.mapping import ColumnMap
@@ -131,6 +131,9 @@ class MapWriter:
         usable = [name for name in names if name in self._facts]
         for name in usable:
             self._encode(name, self._facts[name])
+        numbered = isinstance(given, str) and usable and self._facts[given].is_whole
+        if numbered and any(map(MASKED.fullmatch, self._facts)):
+            self._enter("encode", usable[0], "one_hot", "what is allowed is a part of the state")
         comment = "# Only what was known BEFORE the action was chosen. CHECK each of them."
         if given is not None:
             return self._line("observation") + self._write_successors(usable)

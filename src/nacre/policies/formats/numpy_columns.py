@@ -92,7 +92,7 @@ def _matches(value: Any, label: Any) -> bool:
     if isinstance(label, str) or not isinstance(value, str):
         return bool(value == label)
     try:
-        return _read_number(value, value.strip(), None, {}) == label
+        return bool(_read_number(value, value.strip(), None, {}) == label)
     except ValueError:
         return False
 
