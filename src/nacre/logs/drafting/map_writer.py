@@ -126,6 +126,7 @@ class MapWriter:
             self._enter("time_format", name, formats[0], others)
 
     def _write_observation(self) -> list[str]:
+        self._reopen_observation()
         given = self._roles.columns.get("observation")
         names = listed(given) if given is not None else self._choose_observation()
         usable = [name for name in names if name in self._facts]
@@ -142,6 +143,22 @@ class MapWriter:
             return ["# observation = […]: name the columns that were known before the action"]
         items = ", ".join(json.dumps(name, ensure_ascii=False) for name in usable)
         return [comment, f"observation = [{items}]", *self._write_successors(usable)]
+
+    def _reopen_observation(self) -> None:
+        """One column that happens to have a known name, such as a state of a country, is not all.
+
+        Whole numbers may be numbered states: they stay alone.
+        """
+        columns, facts = self._roles.columns, self._facts
+        name = columns.get("observation")
+        if not isinstance(name, str) or name not in facts or "next_observation" in columns:
+            return
+        if facts[name].kind == "other" or facts[name].is_whole or self._given.observation:
+            return
+        del columns["observation"]
+        if len(self._choose_observation()) < 2:
+            columns["observation"] = name
+            self._ignored.clear()
 
     def _write_successors(self, names: Sequence[str]) -> list[str]:
         following = [f"next_{name}" for name in names]
