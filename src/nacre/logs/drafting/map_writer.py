@@ -202,6 +202,8 @@ class MapWriter:
             return "is the same in every row"
         if one.n_missing > MOST_MISSING * one.n_rows:
             return f"misses {one.n_missing:,} of {one.n_rows:,} values"
+        if one.counts_rows:
+            return "counts the rows"
         every = one.n_distinct > 0.9 * (one.n_rows - one.n_missing)
         identifies = name.lower().endswith("id") or one.kind == "category"
         if every and identifies and one.n_distinct > FEW_CATEGORIES:

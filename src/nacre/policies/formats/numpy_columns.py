@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -73,6 +74,7 @@ def _read_number(value: Any, text: str, unit: str | None, written: dict[str, Any
         return float(value)
     for sign, plain in ((unit, ""), (written.get("thousands"), ""), (written.get("decimal"), ".")):
         text = text.replace(sign, plain) if sign else text
+    text = re.sub(r"^\(\s*(.*?)\s*\)$", r"-\1", re.sub("^[\u2212\u2013]\\s*", "-", text.strip()))
     return float({"true": "1", "false": "0"}.get(text.lower(), text))
 
 
