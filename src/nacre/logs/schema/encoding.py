@@ -75,12 +75,11 @@ class ColumnEncoding:
         if self.kind == "ordinal":
             return self.place_numbers(np.where(codes < 0, np.nan, codes))
         width = len(self.features)
-        places = np.where(codes < 0, width - 1, codes)
-        features = np.zeros((len(codes), width), np.float32)
-        features[np.arange(len(codes)), places] = 1.0
+        # The last row is that of what is missing: a place of its own, or nothing that counts.
+        table = np.eye(width, dtype=np.float32)
         if self.missing != "category":
-            features[codes < 0] = np.nan
-        return features
+            table = np.concatenate([table, np.full((1, width), np.nan, np.float32)])
+        return table.take(codes, axis=0)
 
     def place_numbers(self, values: NDArray[Any]) -> NDArray[np.float32]:
         """Return (N, w) features of numbers, NaN where one is missing."""
