@@ -19,6 +19,15 @@ MISSING = (
 CYCLES = {"time": (86400.0, 604800.0), "date": (604800.0,)}
 
 
+def list_columns(inputs: dict[str, Any]) -> list[str]:
+    """The columns of a row that are needed; none if they are not known."""
+    if inputs.get("encoding"):
+        return [one["column"] for one in inputs["encoding"]]
+    names = (inputs.get("columns") or {}).get("observation")
+    labelled = isinstance(names, str) and (inputs.get("labels") or {}).get("observation")
+    return [names] if labelled else list(names) if isinstance(names, list) else []
+
+
 def encode_row(inputs: dict[str, Any], row: dict[str, Any]) -> np.ndarray:
     """The observation of a raw row, as when the log was read."""
     names = (inputs.get("columns") or {}).get("observation")
