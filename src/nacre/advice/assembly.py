@@ -12,6 +12,7 @@ from nacre.advice.old_value import value_old_policy
 from nacre.advice.provenance import describe_origin
 from nacre.advice.record import DecisionRecord
 from nacre.advice.result import Advice
+from nacre.advice.segments import enter_segments
 from nacre.advice.setting import Setting
 from nacre.advice.tasks import list_inapplicable
 from nacre.inference.evidence import Circumstances
@@ -39,7 +40,14 @@ def build_advice(
     old_value, returns = value_old_policy(setting, results)
     entries = [
         enter_finalist(
-            candidate, one, charge, results[f"overlap {place}"], decision, old_value, setting
+            candidate,
+            one,
+            charge,
+            results[f"overlap {place}"],
+            decision,
+            old_value,
+            setting,
+            enter_segments(setting, results, place, decision.level),
         )
         for place, (candidate, one, charge) in enumerate(
             zip(finalists, evidence, results["costs"], strict=True)

@@ -14,6 +14,7 @@ from nacre.advice.record import (
     GuardrailEntry,
     Interval,
     PriceEntry,
+    SegmentEntry,
     Value,
     finite,
 )
@@ -34,6 +35,7 @@ def enter_finalist(
     decision: Decision,
     old_value: Value,
     setting: Setting,
+    segments: tuple[SegmentEntry, ...] = (),
 ) -> CandidateEntry:
     """One finalist as the record holds it."""
     level = decision.level
@@ -54,6 +56,7 @@ def enter_finalist(
         price=PriceEntry.from_price(charge.price),
         estimates=tuple(EstimateEntry.from_estimate(one, level) for one in evidence.estimates),
         guardrails=tuple(enter_guardrail(one, evidence, level) for one in evidence.guardrails),
+        segments=segments,
         overlap=overlap.as_json(),
         break_even=BreakEvenEntry(**dataclasses.asdict(break_even)),
     )

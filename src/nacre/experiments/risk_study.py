@@ -37,7 +37,7 @@ LEVEL = 0.9
 LOGS = 20
 EPISODES = 300
 """Of each log."""
-TRUTH = 20_000
+TRUTH = 10_000
 """Rollouts of each policy for its truth."""
 LENGTHS = 250
 """Rollouts that tell how long episodes are."""
@@ -66,11 +66,14 @@ def run_one(run: dict[str, Any], cache: Path, old_policies: Path) -> Record:
     shares, noises = KINDS[case.kind]
     skill = Skill(float(rng.uniform(*shares)), float(rng.uniform(*noises)))
     old = workshop.make(skill)
-    new = workshop.make(Skill(skill.share, STEADIER * skill.noise))
-    returns, weights = _collect(world, old, new if skill.noise > 0 else None, case.seed)
+    new = None
+    if skill.noise > 0:
+        new = workshop.make(Skill(skill.share, STEADIER * skill.noise))
+    returns, weights = _collect(world, old, new, case.seed)
     truths = {
         name: find_truth(simulate_returns(world, policy, n_episodes=TRUTH))
         for name, policy in zip(POLICIES, (old, new), strict=True)
+        if policy is not None
     }
     parts = [slice(first, first + EPISODES) for first in range(0, LOGS * EPISODES, EPISODES)]
     found = [
@@ -129,7 +132,7 @@ def write_table(records: Sequence[Record]) -> str:
     ]
     for figure, words in FIGURES.items():
         for policy in POLICIES:
-            counted = [(one["world"], one[policy][figure]) for one in records]
+            counted = [(one["world"], one[policy][figure]) for one in records if policy in one]
             logs = sum(one["logs"] for _, one in counted)
             if not logs:
                 continue
