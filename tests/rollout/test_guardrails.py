@@ -56,8 +56,8 @@ def test_a_column_that_is_not_there_is_named() -> None:
 
 
 def enter(column: str, **facts: Any) -> GuardrailEntry:
-    known = {"change": Interval.of(), "allowed": 0.02, "held": True, "broken": False} | facts
-    return GuardrailEntry(column=column, **known)
+    known: dict[str, Any] = {"allowed": 0.02, "held": True, "broken": False}
+    return GuardrailEntry(column=column, change=Interval.of(), **(known | facts))
 
 
 def test_guardrails_of_a_decision_are_taken_over() -> None:

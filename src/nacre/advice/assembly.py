@@ -89,6 +89,11 @@ def _remark(setting: Setting, checks: Any, learned: Sequence[Candidate]) -> tupl
     """What has to be said of log, policy, and candidates that were dropped."""
     notes = list(checks.problems)
     notes += [f"{one.name} was not proposed. {one.problem}" for one in learned if one.problem]
+    if setting.undiscounted:
+        notes.append(
+            f"a discount of 1 is stood for by {setting.config.discount:.6g}, and what that changes "
+            "in the log is charged on every gain"
+        )
     if setting.uncertainty > 0:
         notes.append(
             f"the old policy is a clone of the log: {setting.uncertainty:.1%} of its probability "

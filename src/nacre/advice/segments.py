@@ -98,7 +98,8 @@ def estimate_segment(
                 report=report,
             )
             if estimate is not None:
-                some.append(tasks.charge_overlap(estimate, estimator, overlaps[place]))
+                charged = tasks.charge_overlap(estimate, estimator, overlaps[place])
+                some.append(tasks.charge_discount(setting, charged, part.test))
     return tuple(tuple(some) for some in found)
 
 

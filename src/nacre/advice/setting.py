@@ -30,6 +30,7 @@ class Setting:
         config: How advice is found.
         uncertainty: Share of the old policy's probability that may lie on the wrong actions.
         seed: Everything random follows from it.
+        undiscounted: Whether the discount stands for γ = 1.
     """
 
     log: Log
@@ -40,6 +41,7 @@ class Setting:
     config: AdviceConfig
     uncertainty: float
     seed: int
+    undiscounted: bool = False
 
     def find_start(self, part: Log) -> NDArray[np.generic]:
         """The start for a part of the log: as given, or the first states of the part's episodes."""

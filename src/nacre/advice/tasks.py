@@ -136,6 +136,22 @@ def charge_overlap(estimate: Estimate, estimator: Estimator, overlap: Overlap) -
     return dataclasses.replace(estimate, overlap_penalty=penalty, overlap_allowance=allowance)
 
 
+def charge_discount(setting: Setting, estimate: Estimate, log: Log) -> Estimate:
+    """What a discount near one takes away, where it stands for γ = 1: once for each policy.
+
+    Of the old policy the log shows it: the mean of Σ |r_t| (1 - γ^t).
+    """
+    if not setting.undiscounted:
+        return estimate
+    sizes = dataclasses.replace(log, rewards=np.abs(log.rewards))
+    room = 2.0 * float(np.mean(sizes.returns(1.0) - sizes.returns(setting.config.discount)))
+    return dataclasses.replace(
+        estimate,
+        overlap_penalty=estimate.overlap_penalty + room,
+        overlap_allowance=estimate.allowance + room,
+    )
+
+
 def _pose(setting: Setting, split: Split, log: Log) -> Problem:
     return Problem(log, split.old_policy, setting.find_start(log), setting.config.discount)
 
