@@ -84,22 +84,7 @@ def estimate_segment(
         setting, part = dataclasses.replace(setting, start=start, given_start=True), split
     meter = tasks.prepare_overlap(setting, split=part, report=report)
     overlaps = [meter.measure(one.policy) for one in finalists]
-    found: list[list[Estimate]] = [[] for _ in finalists]
-    for estimator in setting.config.estimators:
-        prepared = tasks.prepare_estimator(setting, estimator, split=part, report=report)
-        for place, some in enumerate(found):
-            estimate = tasks.estimate_gain(
-                setting,
-                estimator,
-                place,
-                split=part,
-                finalists=finalists,
-                prepared=prepared,
-                report=report,
-            )
-            if estimate is not None:
-                charged = tasks.charge_overlap(estimate, estimator, overlaps[place])
-                some.append(tasks.charge_discount(setting, charged, part.test))
+    found = tasks.estimate_candidates(setting, part, finalists, overlaps, report=report)
     return tuple(tuple(some) for some in found)
 
 

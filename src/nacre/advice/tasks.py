@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -119,6 +119,45 @@ def estimate_gain(
         candidate.policy,
         _as_share(report, name),
     )
+
+
+def estimate_candidates(
+    setting: Setting,
+    split: Split,
+    candidates: tuple[Candidate, ...],
+    overlaps: Sequence[Overlap],
+    *,
+    report: Callable[[ProgressEvent], None] = lambda event: None,
+    tell: Callable[[str], None] = lambda text: None,
+) -> list[list[Estimate]]:
+    """Of every candidate what every estimator says, less what is charged; one after the other.
+
+    Args:
+        setting: The setting.
+        split: Its test part is estimated from.
+        candidates: Candidates.
+        overlaps: How much of each lies outside of the test part.
+        report: Hears of each estimator's progress.
+        tell: Hears which estimator begins, in words.
+    """
+    estimates: list[list[Estimate]] = [[] for _ in candidates]
+    for estimator in setting.config.estimators:
+        tell(f"estimating by {estimator.name}")
+        prepared = prepare_estimator(setting, estimator, split=split, report=report)
+        for place, overlap in enumerate(overlaps):
+            found = estimate_gain(
+                setting,
+                estimator,
+                place,
+                split=split,
+                finalists=candidates,
+                prepared=prepared,
+                report=report,
+            )
+            if found is not None:
+                charged = charge_overlap(found, estimator, overlap)
+                estimates[place].append(charge_discount(setting, charged, split.test))
+    return estimates
 
 
 def list_inapplicable(setting: Setting, split: Split) -> dict[str, str]:

@@ -23,11 +23,11 @@ def state_shares(entries: Sequence[SegmentEntry]) -> list[str]:
         better, worse = (
             [one for one in some if one.answer == word] for word in ("better", "worse")
         )
-        most = [one for one in some if one not in better]
+        least, most = _add_up(worse), _add_up([one for one in some if one not in better])
+        share = least if least == most else f"between {least} and {most}"
         sentences.append(
-            f"{name_column(column)}: of {len(some)} segments {len(better)} are proven better, "
-            f"{len(worse)} proven worse; between {_add_up(worse)} and {_add_up(most)} of the "
-            "episodes are in segments that are made worse"
+            f"{name_column(column)}: {len(better)} of {len(some)} segments proven better, "
+            f"{len(worse)} proven worse; {share} of the episodes lie in segments made worse"
         )
     return sentences
 

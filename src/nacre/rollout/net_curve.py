@@ -22,8 +22,6 @@ from nacre.advice.own_terms import scale_estimate
 from nacre.advice.record import Interval
 from nacre.advice.setting import Setting, Split
 from nacre.diagnostics.log_checks import LogChecks
-from nacre.diagnostics.overlap import Overlap
-from nacre.estimators.base import Estimate
 from nacre.inference.evidence import Evidence
 from nacre.inference.guardrails import GuardrailEvidence
 from nacre.inference.multiplicity import split_level
@@ -131,13 +129,13 @@ def _gather(
     charges = charge_finalists(setting, split=split, finalists=candidates, **quiet)
     meter = tasks.prepare_overlap(setting, split=split, **quiet)
     overlaps = [meter.measure(candidate.policy) for candidate in candidates]
-    estimates = _estimate(setting, split, candidates, overlaps, report)
+    estimates = tasks.estimate_candidates(setting, split, candidates, overlaps, tell=report)
     guardrails: list[list[GuardrailEvidence]] = [[] for _ in places]
     for terms in setting.cost.terms.guardrails:
         report(f"guardrail {terms.column}")
         outcome = open_outcome(setting, terms, split=split, checks=checks, **quiet)
         adapted = [outcome.adapt(overlap) for overlap in overlaps]
-        found = _estimate(setting, outcome, candidates, adapted, report)
+        found = tasks.estimate_candidates(setting, outcome, candidates, adapted, tell=report)
         for place in places:
             guardrails[place].append(outcome.as_evidence(found[place]))
     episodes = setting.cost.terms.episodes
@@ -149,34 +147,6 @@ def _gather(
         )
         for place in places
     ]
-
-
-def _estimate(
-    setting: Setting,
-    split: Split,
-    candidates: tuple[Candidate, ...],
-    overlaps: Sequence[Overlap],
-    report: Callable[[str], None],
-) -> list[list[Estimate]]:
-    """Of every candidate, what every estimator says, less what lies outside of the log."""
-    quiet: dict[str, Any] = {"report": lambda event: None}
-    estimates: list[list[Estimate]] = [[] for _ in candidates]
-    for estimator in setting.config.estimators:
-        report(f"estimating by {estimator.name}")
-        prepared = tasks.prepare_estimator(setting, estimator, split=split, **quiet)
-        for place, overlap in enumerate(overlaps):
-            found = tasks.estimate_gain(
-                setting,
-                estimator,
-                place,
-                split=split,
-                finalists=candidates,
-                prepared=prepared,
-                **quiet,
-            )
-            if found is not None:
-                estimates[place].append(tasks.charge_overlap(found, estimator, overlap))
-    return estimates
 
 
 def _describe(

@@ -36,11 +36,11 @@ def test_a_row_each(document: dict[str, Any]) -> None:
     assert "region: north</bdi></th><td>50 %</td><td><bdi>2.0 (1.0 to 3.0)</bdi></td>" in page
     assert "<td>better</td>" in page
     assert "not known: too &lt;few&gt;" in page
-    said = "of 3 segments 1 are proven better, 1 proven worse; between 30 % and 50 % of the"
+    said = "1 of 3 segments proven better, 1 proven worse; between 30 % and 50 % of the"
     assert said in page
     assert said in format_decision(record).replace("\u00a0", " ")
     (line,) = state_segments(record.chosen_entry)
-    assert line.startswith("segments    region: of 3 segments")
+    assert line.startswith("segments    region: 1 of 3 segments")
 
 
 def test_names_from_outside_are_escaped(document: dict[str, Any]) -> None:
