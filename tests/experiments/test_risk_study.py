@@ -30,7 +30,8 @@ def test_bounds_on_the_right_side_are_counted() -> None:
     figure = {"mean": 1.0, "low": 0.0, "high": 2.0}
     unknown = {"mean": None, "low": None, "high": None}
     part = dict.fromkeys(risk_study.FIGURES, figure)
-    found = [{"old": part}, {"old": dict.fromkeys(risk_study.FIGURES, unknown)}, {}]
+    unknown_part = dict.fromkeys(risk_study.FIGURES, unknown)
+    found: list[dict[str, Any]] = [{"old": part}, {"old": unknown_part}, {}]
     for truth, low, high in ((1.0, 1, 1), (-1.0, 0, 1), (3.0, 1, 0), (2.00001, 1, 1)):
         truths = dict.fromkeys(risk_study.FIGURES, truth)
         counted = risk_study.count_covered(found, "old", truths)["tail_mean"]
