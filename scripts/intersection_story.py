@@ -25,8 +25,8 @@ from nacre.report.sections.base import build_context
 from nacre.report.sections.verdict import state_verdict
 from nacre.report.terms import state_highest_cost, state_payback, state_scope
 
-NOISE = 0.7
-"""Temperature of the proposal: the same preferences, with less left to chance."""
+NOISE = 1.5
+"""Temperature of the proposal: the same preferences, followed less stubbornly."""
 DISCOUNT = 0.99
 EUROS = 0.25
 """What a decision of five seconds is worth at full speed, compared with standing still."""

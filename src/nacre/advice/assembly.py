@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from nacre.advice.entries import enter_finalist
+from nacre.advice.entries import enter_finalists
 from nacre.advice.further import describe_further
 from nacre.advice.gathering import gather_evidence
 from nacre.advice.old_value import value_old_policy
 from nacre.advice.provenance import describe_origin
 from nacre.advice.record import DecisionRecord
 from nacre.advice.result import Advice
-from nacre.advice.segments import enter_segments
 from nacre.advice.setting import Setting
 from nacre.advice.tasks import list_inapplicable
 from nacre.inference.evidence import Circumstances
@@ -38,21 +37,7 @@ def build_advice(
     learned = [one for name, some in results.items() if name.startswith("learn ") for one in some]
     decision = apply_rule(config.rule, evidence, circumstances)
     old_value, returns = value_old_policy(setting, results)
-    entries = [
-        enter_finalist(
-            candidate,
-            one,
-            charge,
-            results[f"overlap {place}"],
-            decision,
-            old_value,
-            setting,
-            enter_segments(setting, results, place, decision.level),
-        )
-        for place, (candidate, one, charge) in enumerate(
-            zip(finalists, evidence, results["costs"], strict=True)
-        )
-    ]
+    entries = enter_finalists(setting, results, evidence, decision, old_value)
     chosen = entries[decision.chosen]
     record = DecisionRecord(
         verdict=decision.verdict,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nacre.advice.charges import Charge
@@ -18,6 +19,7 @@ from nacre.advice.record import (
     Value,
     finite,
 )
+from nacre.advice.segments import enter_segments
 from nacre.advice.setting import Setting
 from nacre.inference.break_even import find_break_even
 from nacre.inference.evidence import Evidence
@@ -25,6 +27,30 @@ from nacre.inference.guardrails import GuardrailEvidence
 from nacre.inference.intervals import find_centre
 from nacre.inference.rule import Decision, find_probability
 from nacre.learners.base import Candidate
+
+
+def enter_finalists(
+    setting: Setting,
+    results: Mapping[str, Any],
+    evidence: Sequence[Evidence],
+    decision: Decision,
+    old_value: Value,
+) -> list[CandidateEntry]:
+    """All finalists, out of the results of the graph."""
+    parts = zip(results["finalists"], evidence, results["costs"], strict=True)
+    return [
+        enter_finalist(
+            candidate,
+            one,
+            charge,
+            results[f"overlap {place}"],
+            decision,
+            old_value,
+            setting,
+            enter_segments(setting, results, place, decision.level),
+        )
+        for place, (candidate, one, charge) in enumerate(parts)
+    ]
 
 
 def enter_finalist(
