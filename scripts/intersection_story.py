@@ -22,7 +22,7 @@ from nacre.learners.scale_noise import scale_noise
 from nacre.policies import write_policy
 from nacre.report import read_decision
 from nacre.report.sections.base import build_context
-from nacre.report.sections.verdict import state_verdict
+from nacre.report.sections.verdict import state_remedy, state_verdict
 from nacre.report.terms import state_highest_cost, state_payback, state_scope
 
 NOISE = 1.5
@@ -76,7 +76,8 @@ def main() -> None:
     options = parser.parse_args()
     out: Path = options.out
     if not options.told:
-        write_inputs(out)
+        if not (out / "advice" / "decision.json").exists():
+            write_inputs(out)
         text = "\n".join(tell(find_advice(out, options.seed), (out / "signals.csv"))) + "\n"
         (out / "story.txt").write_text(text, encoding="utf-8")
     text = (out / "story.txt").read_text(encoding="utf-8")
@@ -136,6 +137,7 @@ def tell(record: DecisionRecord, file: Path) -> list[str]:
         state_verdict(record),
         state_payback(record),
         state_highest_cost(context.line, record),
+        state_remedy(record),
         state_scope(record),
     ]
     estimates = [
