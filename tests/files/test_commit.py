@@ -146,7 +146,7 @@ def test_a_file_is_written_whole_or_stays_as_it_was(tmp_path: Path, number: int)
 
 def test_what_a_killed_process_left_of_a_file_is_removed(tmp_path: Path) -> None:
     path = tmp_path / "file"
-    assert is_killed("write_until_killed", path=path, at=1)
+    assert is_killed("write_until_killed", path=path, at=2)
     assert len(list(tmp_path.iterdir())) == 1
     write_whole(path, b"new")
     assert [one.name for one in tmp_path.iterdir()] == ["file"]
