@@ -51,10 +51,12 @@ class Command:
     Args:
         words: With spaces between.
         before: An earlier command that left a result of its own in the same place, or nothing.
+        code: With which it ends: that of watch says its verdict.
     """
 
     words: str
     before: str = ""
+    code: int = 0
 
 
 COMMANDS = {
@@ -82,9 +84,9 @@ COMMANDS = {
     "advise-many": Command("advise-many decisions.toml --out many --engine threads"),
     "plan": Command("plan made --policy old.safetensors --out p", "plan made --risk 0.02 --out p"),
     "plan assign": Command("plan assign planned --units 40 --out assignment.csv"),
-    "watch": Command("watch --plan planned --log live.parquet --out looks"),
-    "draft-map": Command("draft-map plain.csv --out map.toml"),
-    "draft-cost": Command("draft-cost log.parquet --out drafted.toml"),
+    "watch": Command("watch --plan planned --log live.parquet --out looks", code=20),
+    "draft-map": Command("draft-map plain.csv --out map.toml --force"),
+    "draft-cost": Command("draft-cost log.parquet --out drafted.toml --force"),
     "calibrate": Command(
         "calibrate finite --worlds contexts --kinds soft --seeds 100 --no-baselines --out cal",
         "calibrate finite --worlds contexts --kinds soft --seeds 101 --no-baselines --out cal",
@@ -257,7 +259,7 @@ class Stage:
         self.prepare(name, folder)
         before = digest(folder)
         whole = run_command(COMMANDS[name].words, folder)
-        self._require(whole, COMMANDS[name].words)
+        self._require(whole, COMMANDS[name].words, COMMANDS[name].code)
         after = digest(folder)
         shutil.rmtree(folder)
         return whole, before, after
@@ -267,8 +269,8 @@ class Stage:
         if _in_fork(work, said):
             raise SystemExit(_read(said / "err"))
 
-    def _require(self, ended: Run, words: str) -> None:
-        if ended.code:
+    def _require(self, ended: Run, words: str, code: int = 0) -> None:
+        if ended.code != code:
             raise SystemExit(f"{words}: ended with {ended.code}: {ended.err}")
 
 

@@ -105,7 +105,7 @@ def fail_once(
         "place": os.path.relpath(place, folder) if place else "",
         "code": ended.code,
         "told": told[-1].replace(f"{folder}/", "") if told else "",
-        "lines": len(told),
+        "traceback": "Traceback" in ended.err,
         "answered": bool(ended.out.strip()),
         "found": "" if fault["fault"][0] in "av" else find_state(folder, before, after),
     }
@@ -113,7 +113,8 @@ def fail_once(
         shutil.rmtree(folder)
         stage.prepare(name, folder)
     again = run_command(COMMANDS[name].words, folder)
-    record["end"] = find_state(folder, before, after) if again.code == 0 else again.err[-300:]
+    well = again.code == COMMANDS[name].code
+    record["end"] = find_state(folder, before, after) if well else again.err[-300:]
     record["leftovers"] = find_leftovers(folder)
     shutil.rmtree(folder)
     return record | {"outcome": classify(record)}
@@ -121,15 +122,16 @@ def fail_once(
 
 def classify(record: dict[str, Any]) -> str:
     """One word or two for the table; what is not clean begins with "not"."""
-    if record["code"] not in (0, 2):
+    code = COMMANDS[record["command"]].code
+    if record["code"] not in (code, 2):
         return "not told: a fault of nacre"
     if record["found"] not in ("", "old", "new"):
         return "not whole"
     if record["end"] != "new" or record["leftovers"]:
         return "not gone on with"
-    if record["code"] == 0:
+    if record["code"] == code:
         return "done" if record["found"] in ("", "new") else "not done, not told"
-    if record["lines"] != 1 or not any(words in record["told"] for words in CLEAR):
+    if record["traceback"] or not any(words in record["told"] for words in CLEAR):
         return "not clear"
     return "refused, new" if record["found"] == "new" else "refused"
 

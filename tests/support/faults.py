@@ -50,6 +50,9 @@ class Faults:
         """Where in the folder a path or an open file is; nothing if it is elsewhere."""
         if isinstance(place, int):
             place = _follow(place)
+            if not place.startswith("/"):
+                # A pipe or the like.
+                return ""
         elif within is not None:
             place = Path(_follow(within), os.fsdecode(place))
         # The last part may be a link that is to be removed: it is not followed.
