@@ -52,11 +52,13 @@ class Command:
         words: With spaces between.
         before: An earlier command that left a result of its own in the same place, or nothing.
         code: With which it ends: that of watch says its verdict.
+        repeats: Whether it leaves the same when it runs again; watch adds a look.
     """
 
     words: str
     before: str = ""
     code: int = 0
+    repeats: bool = True
 
 
 COMMANDS = {
@@ -84,7 +86,7 @@ COMMANDS = {
     "advise-many": Command("advise-many decisions.toml --out many --engine threads"),
     "plan": Command("plan made --policy old.safetensors --out p", "plan made --risk 0.02 --out p"),
     "plan assign": Command("plan assign planned --units 40 --out assignment.csv"),
-    "watch": Command("watch --plan planned --log live.parquet --out looks", code=20),
+    "watch": Command("watch --plan planned --log live.parquet --out looks", code=20, repeats=False),
     "draft-map": Command("draft-map plain.csv --out map.toml --force"),
     "draft-cost": Command("draft-cost log.parquet --out drafted.toml --force"),
     "calibrate": Command(
@@ -365,7 +367,12 @@ def digest(folder: Path) -> dict[str, str]:
         for path in folder.rglob(pattern)
     }
     for path in sorted(folder.rglob("*")):
-        if path.is_file() and not hidden.intersection((path, *path.parents)):
+        # Every run has curves of its own, also one that failed.
+        if (
+            path.is_file()
+            and ".tfevents" not in path.name
+            and not hidden.intersection((path, *path.parents))
+        ):
             content = _forget_times(path)
             found[path.relative_to(folder).as_posix()] = hashlib.sha256(content).hexdigest()
     return found
@@ -377,10 +384,7 @@ TIMES = {"wall_seconds", "seconds", "time", "execution", "created", "memory_mega
 def _forget_times(path: Path) -> bytes:
     """The content of a file, without times."""
     content = path.read_bytes()
-    if (
-        path.name.startswith(("events.out", "manifest.json", "entry.json"))
-        or path.suffix == ".html"
-    ):
+    if path.name.startswith(("manifest.json", "entry.json")) or path.suffix == ".html":
         return b""
     if path.suffix not in (".json", ".jsonl"):
         return content

@@ -112,9 +112,11 @@ def fail_once(
     if fault["call"] < 0:
         shutil.rmtree(folder)
         stage.prepare(name, folder)
-    again = run_command(COMMANDS[name].words, folder)
-    well = again.code == COMMANDS[name].code
-    record["end"] = find_state(folder, before, after) if well else again.err[-300:]
+    record["end"] = record["found"]
+    if record["found"] != "new" or COMMANDS[name].repeats:
+        again = run_command(COMMANDS[name].words, folder)
+        well = again.code == COMMANDS[name].code
+        record["end"] = find_state(folder, before, after) if well else again.err[-300:]
     record["leftovers"] = find_leftovers(folder)
     shutil.rmtree(folder)
     return record | {"outcome": classify(record)}

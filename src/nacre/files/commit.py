@@ -169,8 +169,9 @@ def recover(folder: Path) -> None:
 
 def refuse(path: Path, error: OSError) -> InputError:
     """What to say of a place that cannot be written to."""
+    place = "this folder" if path == Path() else path
     return InputError(
-        f"{path}: cannot be written ({error.strerror or error}); choose another place"
+        f"{place}: cannot be written ({error.strerror or error}); choose another place"
     )
 
 

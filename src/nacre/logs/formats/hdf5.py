@@ -37,11 +37,13 @@ class Hdf5Source(WholeArrays):
     def is_numeric(self, name: str) -> bool:
         """Return whether a name leads to an array of numbers in this file."""
         try:
-            data = self._file[name] if is_own(self._file, name) else None
+            data: Any = self._file[name] if is_own(self._file, name) else None
         except _ERRORS:
             # It is named when it is loaded.
             return False
-        return bool(getattr(data, "shape", None)) and data.dtype.kind in "biuf"
+        if not getattr(data, "shape", None):
+            return False
+        return bool(data.dtype.kind in "biuf")
 
     def load(self, name: str, part: str | None = None) -> NDArray[Any] | None:
         """Return an array, or None after reporting why it cannot be read."""
