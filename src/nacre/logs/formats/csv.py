@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from nacre.logs.checks.problems import Problems, show, show_reason
 from nacre.logs.episodes import Log
-from nacre.logs.formats.compression import compress, find_codec, open_binary
+from nacre.logs.formats.compression import TooLargeError, compress, find_codec, open_binary
 from nacre.logs.formats.csv_style import HEAD_BYTES, Style, recognise_style
 from nacre.logs.schema.layout import check_names, lay_out, spread
 from nacre.logs.schema.mapping import ColumnMap
@@ -58,6 +58,9 @@ class Csv:
             rows = read_rows(path, layout, store)
         except UnicodeDecodeError as error:
             _report_encoding(path, error, problems)
+            return None
+        except TooLargeError as error:
+            problems.add(f"could not be read as CSV ({error})", "unpack it yourself if it is a log")
             return None
         except (pa.ArrowException, OSError, ValueError, EOFError, csv.Error) as error:
             problems.add(
