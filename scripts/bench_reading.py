@@ -1,10 +1,10 @@
 """Reading a log of Ant's shape from Parquet, against pandas to NumPy from CSV; or a messy table.
 
-27 observations, 8 actions, next observations, 1,000,000 rows. With `--messy`, a table as long: texts,
-times, units and missing values in CSV, read by pyarrow alone, by `read_log` without and with the
-columns that need an encoding. Every reading is a process of its own, so that its peak memory is its
-own. Time and memory are counted from after the imports, which reading a small file of the same form
-brings about.
+27 observations, 8 actions, next observations, 1,000,000 rows. With `--messy`, a table as long:
+texts, times, units and missing values in CSV, read by pyarrow alone, and by `read_log` without and
+with the columns that need an encoding. Every reading is a process of its own, so that its peak
+memory is its own. Time and memory are counted from after the imports, which reading a small file of
+the same form brings about.
 """
 
 from __future__ import annotations
