@@ -26,6 +26,7 @@ COMMANDS = {
     "costs": ["python", "scripts/bench_costs.py", "--json"],
     "plans": ["python", "scripts/bench_plans.py", "--json"],
     "reading": ["python", "scripts/bench_reading.py"],
+    "messy": ["python", "scripts/bench_reading.py", "--messy"],
     "collecting": ["python", "scripts/bench_collecting.py"],
     "mapped": ["python", "scripts/bench_mapped.py"],
     "advice": ["python", "scripts/bench_advice.py"],
@@ -179,14 +180,13 @@ all checks included, against pandas to NumPy from CSV without any, each in a pro
 times the arrays.
 
 {read}
-{describe_messy(reading)}"""
+{describe_messy()}"""
 
 
-def describe_messy(reading: dict[str, Any]) -> str:
+def describe_messy() -> str:
     """A messy table by `read_log` against pyarrow alone."""
-    messy = reading.get("messy")
-    if messy is None:
-        return ""
+    document = load("messy")
+    messy = document["figures"]
     kinds = ("arrow", "numbers", "encoded")
     rows = [
         (what, *(f"{messy[kind][name]:.3g}" for kind in kinds))
@@ -200,9 +200,9 @@ def describe_messy(reading: dict[str, Any]) -> str:
     )
     heads = ("", "pyarrow alone", "`read_log`, numbers", "`read_log`, all columns encoded")
     return f"""
-The same for a [messy table](logs.md#messy-tables) of {messy["rows"]:,} rows,
+`{document["command"]}`: a [messy table](logs.md#messy-tables) of {messy["rows"]:,} rows,
 {messy["file_mb"]:.0f} MB of CSV: pyarrow alone, `read_log` with the columns of numbers, and with
-texts, times, units and missing values encoded, all checks included. The least of three turns.
+texts, times, units and missing values encoded, all checks included. The least of two turns.
 
 {table(rows, heads)}
 """

@@ -107,4 +107,4 @@ def test_states_of_a_table_are_shown_as_its_rows(tmp_path: Path) -> None:
 
 def test_rare_categories_are_shown_as_other() -> None:
     encoding = ColumnEncoding("town", "one_hot", ("Bonn",), other=True, missing="category")
-    assert [encoding.show(row) for row in np.eye(3)] == ["Bonn", "other", "missing"]
+    assert [encoding.show(row) for row in np.eye(3).tolist()] == ["Bonn", "other", "missing"]

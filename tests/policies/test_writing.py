@@ -29,8 +29,9 @@ def make_rule() -> RulePolicy:
 
 
 def test_policies_without_a_file_form(tmp_path: Path) -> None:
-    arms = [make_policy("squashed_gaussian", seed=seed) for seed in (0, 1)]
-    for policy, name in ((mix_policies(*arms, 0.5), "p.onnx"), (make_rule(), "p.safetensors")):
+    first, second = (make_policy("squashed_gaussian", seed=seed) for seed in (0, 1))
+    mixed = mix_policies(first, second, 0.5)
+    for policy, name in ((mixed, "p.onnx"), (make_rule(), "p.safetensors")):
         with pytest.raises(InputError, match="clone it into a network"):
             write_policy(policy, tmp_path / name)
     with pytest.raises(InputError, match=r"ends in \.safetensors, \.onnx or \.toml"):

@@ -68,7 +68,9 @@ class Names:
     def name_state(self, state: Any) -> str:
         """The same for a state; the columns of a table where it was made from them."""
         if self.encodings and isinstance(state, list | tuple | np.ndarray):
-            numbers = [one for one in np.ravel(state) if isinstance(one, float | np.floating)]
+            numbers = [
+                float(one) for one in np.ravel(state) if isinstance(one, float | np.floating)
+            ]
             if len(numbers) == sum(len(one.features) for one in self.encodings):
                 shown = show_columns(self.encodings, numbers)
                 rest = [] if len(shown) <= MOST_COORDINATES else ["…"]

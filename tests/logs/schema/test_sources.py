@@ -168,7 +168,7 @@ def test_a_ragged_further_column_is_refused(tmp_path: Path) -> None:
 
 def test_a_column_without_a_name_is_left_out(tmp_path: Path) -> None:
     log = read_log(write_parquet(tmp_path / "log.parquet", **{"": [1] * 4}))
-    assert "a column without a name was left out" in log.provenance["notes"]
+    assert "a column without a name was left out" in str(log.provenance["notes"])
     assert "" not in log.columns
 
 

@@ -24,8 +24,9 @@ def list_columns(inputs: dict[str, Any]) -> list[str]:
     if inputs.get("encoding"):
         return [one["column"] for one in inputs["encoding"]]
     names = (inputs.get("columns") or {}).get("observation")
-    labelled = isinstance(names, str) and (inputs.get("labels") or {}).get("observation")
-    return [names] if labelled else list(names) if isinstance(names, list) else []
+    if isinstance(names, str):
+        return [names] if (inputs.get("labels") or {}).get("observation") else []
+    return list(names or ())
 
 
 def encode_row(inputs: dict[str, Any], row: dict[str, Any]) -> np.ndarray:
