@@ -15,6 +15,7 @@ import importlib.util
 import re
 import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from nacre.cli.rollout import describe_look, describe_plan, load_policies, recor
 from nacre.logs import Log, read_log, write_log
 from nacre.policies import Controller, Policy, write_policy
 from nacre.report import read_decision, read_evidence
-from nacre.report.rollout_pages import write_watch_page
+from nacre.report.rollout_pages import format_watch
 from nacre.rollout.plan_record import Plan, read_plan
 from nacre.rollout.planning import PlanOptions, make_plan
 from nacre.rollout.watching import look_at
@@ -184,11 +185,10 @@ def watch(out: Path, name: str, plan: Plan, log: Log) -> list[str]:
     for quarter in (1, 2, 3, 4):
         part = log.select(range(quarter * log.n_episodes // 4))
         found = look_at(plan, part, 1, policies, f"live-{name}.parquet")
-        document = record_look(found.document, folder)
+        document = record_look(found.document, folder, partial(format_watch, plan))
         told.append(f"{part.n_episodes:>4} episodes: {found.verdict}")
         if found.verdict not in ("keep collecting", "go on"):
             break
-    write_watch_page(plan, document, folder)
     return [*told, "", *describe_look(document)]
 
 

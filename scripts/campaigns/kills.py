@@ -12,6 +12,7 @@ file. Kills that have a record are not done again.
 from __future__ import annotations
 
 import argparse
+import re
 import shutil
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -60,7 +61,7 @@ def kill_once(
         ended = run_command(words, folder, processor_seconds=moment["share"] * whole.processor)
     state, kept = find_state(folder, before, after), list_kept(folder)
     again = run_command(words, folder)
-    written = {place for _, place in again.calls}
+    written = {_find_target(place) for call, place in again.calls if call == "open"}
     record = {
         "command": name,
         **moment,
@@ -74,6 +75,13 @@ def kill_once(
     }
     shutil.rmtree(folder)
     return record | {"clean": is_clean(record)}
+
+
+def _find_target(place: str) -> str:
+    """The file that a part is going to be: `.NAME.0123456789abcdef.part` is a part of NAME."""
+    path = Path(place)
+    found = re.fullmatch(r"\.(.+)\.[0-9a-f]{16}\.part", path.name)
+    return str(path if found is None else path.with_name(found[1]))
 
 
 def is_clean(record: dict[str, Any]) -> bool:

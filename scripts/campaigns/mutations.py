@@ -319,6 +319,8 @@ def main() -> None:
                 continue
             with TemporaryDirectory() as folder:
                 for record in run_rounds(name, left[0], last, Path(folder)):
+                    if (name, record["round"]) in done:
+                        continue
                     append_line(file, record)
                     print(name, record["round"], record["outcomes"], record["told"], flush=True)
 

@@ -40,6 +40,8 @@ from nacre.simulators import random_policy, random_world
 SCALES = (1.0, 1e-9, 1e-4, 1e4, 1e9, 1e30)
 TOLERANCE = 1e-4
 """Of a bound, as a share of the interval's width."""
+NO_LIMIT = 9e9
+"""Where one of two bounds is infinite; JSON has no infinity."""
 CONFIG = AdviceConfig(
     discount=0.9, learners=(ScaleNoise(),), estimators=(Tabular(replicates=100), OneStep())
 )
@@ -126,12 +128,12 @@ def compare(number: int) -> dict[str, Any]:
 def _differ(one: dict[str, Any], other: dict[str, Any]) -> float:
     """The largest difference of the bounds, as a share of the width."""
     if None in one["bounds"]:
-        return 0.0 if one["bounds"] == other["bounds"] else math.inf
+        return 0.0 if one["bounds"] == other["bounds"] else NO_LIMIT
     if None in other["bounds"]:
-        return 9e9
+        return NO_LIMIT
     width = one["bounds"][1] - one["bounds"][0]
     pairs = zip(one["bounds"], other["bounds"], strict=True)
-    return max(abs(a - b) for a, b in pairs) / max(width, 1e-300)
+    return float(max(abs(a - b) for a, b in pairs) / max(width, 1e-300))
 
 
 def _spike(rewards: Rewards, size: float, place: float = 0.5) -> Rewards:

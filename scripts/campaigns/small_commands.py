@@ -133,9 +133,9 @@ def import_all() -> None:
     from tests.support.experiments import CHEAP, LEARNER
 
     run.CONFIGS["paper"] = lambda _: LEARNER
-    TABLES["poles"] = [CHEAP]  # type: ignore[index]
+    TABLES["poles"] = (CHEAP,)
     # The commands give no way to ask for less.
-    Truth.__init__.__defaults__ = (4, 20)  # type: ignore[misc]
+    Truth.__init__.__defaults__ = (4, 20)
     small = functools.partial(
         dataclasses.replace,
         soft_actor_critic.OnlineConfig(hidden=(8,)),
@@ -149,7 +149,7 @@ def import_all() -> None:
     registry.find_world = lambda name: dataclasses.replace(find(name), episode_length=10)
     finite.ROWS = (1_000, 2_000)
     advised.suggest_config = suggest_quick  # type: ignore[attr-defined]
-    calibration.find_code = lambda: "abc"
+    calibration.find_code = lambda: "abc"  # type: ignore[attr-defined]
     if threading.active_count() > 1:
         raise SystemExit("a thread runs already: this process cannot be forked")
 
@@ -308,7 +308,7 @@ def run_command(
     took = count_seconds() - began
     calls = said / "calls"
     made = json.loads(calls.read_text()) if calls.exists() else []
-    ended = Run(code, *(_read(said / one) for one in ("out", "err")), made, took)
+    ended = Run(code, _read(said / "out"), _read(said / "err"), made, took)
     shutil.rmtree(said)
     return ended
 

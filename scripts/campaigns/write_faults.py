@@ -112,12 +112,12 @@ def fail_once(
     if fault["call"] < 0:
         shutil.rmtree(folder)
         stage.prepare(name, folder)
-    record["end"] = record["found"]
+    record["end"], record["leftovers"] = record["found"], []
     if record["found"] != "new" or COMMANDS[name].repeats:
         again = run_command(COMMANDS[name].words, folder)
         well = again.code == COMMANDS[name].code
         record["end"] = find_state(folder, before, after) if well else again.err[-300:]
-    record["leftovers"] = find_leftovers(folder)
+        record["leftovers"] = find_leftovers(folder)
     shutil.rmtree(folder)
     return record | {"outcome": classify(record)}
 

@@ -60,8 +60,14 @@ def test_what_grows_without_end_is_refused(
     with pytest.raises(InputError, match=r"could not be read as CSV \(.*it unpacks to more than"):
         read_log(path)
     header = write(tmp_path / f"header{suffix}", b"x" * 2**24)
-    with pytest.raises(InputError, match="it unpacks to more than"):
+    with pytest.raises(InputError, match="its first line is longer than"):
         read_log(header)
+
+
+def test_a_first_line_without_end_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_bytes(b"episode," * 10_000)
+    with pytest.raises(InputError, match="its first line is longer than 65536 bytes"):
+        read_log(tmp_path / "log.csv")
 
 
 @pytest.mark.parametrize("suffix", [".csv.gz", ".csv.zst"])

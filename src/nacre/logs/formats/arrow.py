@@ -38,6 +38,8 @@ class Arrow:
         try:
             mapped = pa.memory_map(str(path))
             schema, batches = _read_batches(mapped)
+            # A name that is no text raises here.
+            list(schema.names)
             for batch in batches:
                 # Lengths that lie would be followed beyond the end of the file.
                 batch.validate(full=True)

@@ -111,6 +111,8 @@ def _read_head(path: Path, columns: ColumnMap) -> tuple[str | None, Layout]:
             head = stream.read(HEAD_BYTES)
         texts = [line.removeprefix(codecs.BOM_UTF8).decode() for line in comments]
         metadata = next((t.removeprefix(_PREFIX) for t in texts if t.startswith(_PREFIX)), None)
+    if len(head) == HEAD_BYTES and not {*b"\r\n"}.intersection(head):
+        raise ValueError(f"its first line is longer than {HEAD_BYTES} bytes")
     style = recognise_style(head, columns)
     text = codecs.getincrementaldecoder(style.text_encoding)().decode(head).removeprefix("\ufeff")
     rows = csv.reader(text.splitlines(keepends=True), delimiter=style.separator)
