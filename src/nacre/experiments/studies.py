@@ -19,6 +19,7 @@ from nacre.experiments import (
     learner_study,
     partial_study,
     rollout_study,
+    simulated_study,
 )
 from nacre.experiments.old_policies import SHIPPED
 from nacre.experiments.records import CACHE, Record, append_line, read_lines
@@ -83,6 +84,12 @@ STUDIES = {
             partial_study.list_runs,
             partial_study.run_one,
             {"partial": partial_study.write_table},
+        ),
+        Study(
+            "simulated",
+            simulated_study.list_runs,
+            simulated_study.run_one,
+            {"simulated": simulated_study.write_table},
         ),
         Study(
             "rollout",
