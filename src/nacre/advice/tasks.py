@@ -22,7 +22,11 @@ from nacre.training.progress import Progress, ProgressEvent
 def check_log(setting: Setting, *, report: Any) -> LogChecks:
     """Whether the log is what it is taken for."""
     return log_checks.check_log(
-        setting.log, setting.old_policy, setting.config.checks, seed=setting.seed
+        setting.log,
+        setting.old_policy,
+        setting.config.checks,
+        seed=setting.seed,
+        acting=setting.acting,
     )
 
 
@@ -30,13 +34,20 @@ def split_log(setting: Setting, *, checks: LogChecks, report: Any) -> Split:
     """Whole episodes, once; repeated ones count once, so that none lands in both parts.
 
     Foreign episodes are left out. Where too few are left, or most are foreign, no switch is
-    possible: then the log is split as it is, to have numbers at all.
+    possible: then the log is split as it is, to have numbers at all. What an earlier advice was
+    about is split as it was then, and what came later by itself.
     """
-    keep = np.asarray(checks.find_usable(), np.int64)
+    keep, share = np.asarray(checks.find_usable(), np.int64), setting.config.learning_share
     if checks.forbids_switch:
         keep = np.arange(setting.log.n_episodes)
-    first, second = divide_episodes(len(keep), setting.config.learning_share, seed=setting.seed)
-    return Split.take(setting.log, (keep[first], keep[second]), checks.old_policy)
+    parts = [keep[keep < setting.earlier], keep[keep >= setting.earlier]]
+    divided = [
+        [part[some] for some in divide_episodes(len(part), share, seed=setting.seed)]
+        for part in parts
+        if len(part) > 1
+    ]
+    first, second = (np.concatenate(some) for some in zip(*divided, strict=True))
+    return Split.take(setting.log, (first, second), checks.old_policy)
 
 
 def prepare_overlap(setting: Setting, *, split: Split, report: Any) -> OverlapMeter:
@@ -133,7 +144,8 @@ def charge_overlap(estimate: Estimate, estimator: Estimator, overlap: Overlap) -
 
 
 def _pose(setting: Setting, split: Split, log: Log) -> Problem:
-    return Problem(log, split.old_policy, setting.find_start(log), setting.config.discount)
+    start, discount = setting.find_start(log), setting.config.discount
+    return Problem(log, split.old_policy, start, discount, setting.acting)
 
 
 def _make_meter(setting: Setting, split: Split, log: Log) -> OverlapMeter:

@@ -101,15 +101,16 @@ class Model:
         log = problem.log
         dynamics, fit = fit_dynamics(jax.random.fold_in(key, 0), self.dynamics, log)
         report(0.8)
-        n_steps = min(int(log.episode_lengths.max()), MOST_STEPS)
+        own = problem.own
+        n_steps = min(int(own.episode_lengths.max()), MOST_STEPS)
         rewards = _roll_out(
             dynamics,
             problem.old_policy,
-            self._draw_starts(jax.random.fold_in(key, 1), log.starts, LEVEL_ROLLOUTS),
+            self._draw_starts(jax.random.fold_in(key, 1), own.starts, LEVEL_ROLLOUTS),
             jax.random.fold_in(key, 2),
             n_steps,
         )
-        expected, seen = _compare_levels(np.asarray(rewards), log, problem.discount)
+        expected, seen = _compare_levels(np.asarray(rewards), own, problem.discount)
         report(1.0)
         return Prepared(
             dynamics, measure_value_range(log, problem.discount), expected, expected - seen, fit

@@ -142,7 +142,8 @@ def find_truths(
 def write_table(records: Sequence[Record]) -> str:
     """One row for each world and share."""
     lines = [
-        "| world | share | true net gain | logs | truth within the band | proven | wrongly proven |",
+        "| world | share | true net gain | logs | truth within the band | proven "
+        "| wrongly proven |",
         "| --- | --- | --- | --- | --- | --- | --- |",
     ]
     for world in CASES:
