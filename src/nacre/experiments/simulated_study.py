@@ -15,7 +15,7 @@ import numpy as np
 
 from nacre.advice.config import AdviceConfig
 from nacre.advice.setting import Setting
-from nacre.costs import TransportCost, groups
+from nacre.costs import SwitchingCost, TransportCost, groups
 from nacre.estimators.simulation import simulate_value
 from nacre.experiments.old_policies import SHIPPED
 from nacre.experiments.records import Record, read_record, write_record
@@ -110,7 +110,7 @@ def make_policies(case: Case) -> tuple[Policy, Policy]:
     return old, new
 
 
-def make_cost(case: Case, world: World) -> TransportCost:
+def make_cost(case: Case, world: World) -> SwitchingCost:
     """Moved mass between two halves of the actions, over the log's states."""
     halves = groups.halves() if world.signature.discrete_actions else groups.sign(0)
     return TransportCost(case.weight, 0.0, halves)

@@ -28,6 +28,8 @@ SHARES: dict[UnitKind, tuple[float, ...]] = {
 }
 """Stages where none are asked for."""
 LEAST_EPISODES = 10
+KEPT = ("reason", "remedy", "probability", "seed", "look")
+"""Of the advice, in the plan."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +133,7 @@ def make_plan(
         curve=tuple(curve_points),
         value=value_plan(promised, seen, curve, stages, options.risk, options.seed),
         notes=_remark(record, curve, seen),
-        advice={name: getattr(record, name) for name in ("reason", "remedy", "probability", "seed")}
+        advice={name: getattr(record, name) for name in KEPT}
         | {"net_gain": record.net_gain.model_dump(), "log": dict(record.log)},
         versions=find_versions(),
     )

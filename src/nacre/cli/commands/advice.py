@@ -49,6 +49,7 @@ Examples:
   nacre advise --log log.parquet --policy old.safetensors --cost cost.toml --out advice
   nacre advise --log log.csv --policy clone --cost cost.toml --json
   nacre advise --log log.csv --cost cost.toml --advice-config advice.toml --confidence 0.9
+  nacre advise --log log.parquet --cost cost.toml --live live.parquet --plan plan
 """
 
 
@@ -108,6 +109,17 @@ def advise(
         bool,
         typer.Option("--fresh", help="Begin anew, whatever an interrupted run has left in --out."),
     ] = False,
+    live: Annotated[
+        str | None,
+        typer.Option("--live", help="Live log of a roll-out, to learn from as well; with --plan."),
+    ] = None,
+    plan_file: Annotated[
+        Path | None, typer.Option("--plan", help="The roll-out's plan: plan.json or its folder.")
+    ] = None,
+    stage: Annotated[
+        int,
+        typer.Option("--stage", min=1, help="Stage of the live log, if no column of it says so."),
+    ] = 1,
     epsilon: Annotated[
         float | None,
         typer.Option("--epsilon", help="Share of uniform exploration on top of the old policy."),
@@ -149,6 +161,7 @@ def advise(
     from nacre.advice.pipeline import advise as find_advice
     from nacre.advice.starts import read_start
     from nacre.cli.folders import check_folder
+    from nacre.cli.joining import add_stages, find_old_policy, find_plan
     from nacre.cli.waiting import read_log_aloud, read_policy_aloud
     from nacre.costs import describe_cost, read_cost
     from nacre.learners.base import Candidate
@@ -158,6 +171,7 @@ def advise(
 
     chosen = choose_engine(engine, address, workers, "threads")
     check_folder(out, force=force)
+    plan = find_plan(live, plan_file)
     price = read_cost(cost_file)
     seconds = None if budget is None else read_budget(budget)
     options: dict[str, Any] = {
@@ -175,10 +189,18 @@ def advise(
         log, columns=columns, assignments=assignments, cache_dir=cache_dir, quiet=quiet
     )
     data = _take_since(data, since)
+    policy = find_old_policy(plan, plan_file, policy if _is_given(context, "policy") else None)
+    stages = add_stages(data, live, plan, plan_file, stage=stage, seed=seed, quiet=quiet)
+    data, changes = stages.log, stages.count_look(changes)
     old, origin = read_policy_aloud(
-        policy, data, seed=seed, quiet=quiet, normalization=normalization, activation=activation
+        policy,
+        stages.log_for(policy),
+        seed=seed,
+        quiet=quiet,
+        normalization=normalization,
+        activation=activation,
     )
-    given = []
+    given = [*stages.candidates]
     for path in candidate or []:
         proposed, _ = read_policy_aloud(path, data, seed=seed, quiet=quiet)
         given.append(Candidate(path.stem, proposed, f"given as {path.name}"))
@@ -207,6 +229,8 @@ def advise(
             progress=combine_reporters(shown, tracker.reporter),
             resume=tasks,
             engine=chosen or "threads",
+            acting=stages.acting,
+            earlier=stages.earlier,
         )
         _save(found, out, as_json=as_json, quiet=quiet)
         if tasks is not None:
