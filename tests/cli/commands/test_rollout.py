@@ -158,3 +158,35 @@ def test_what_is_wrong_is_said_in_one_line(plan: Path, advice: Path, invoke: Inv
     done = invoke("watch", "--plan", plan, "--log", live)
     assert done.code == 2
     assert "is not the policy that was planned with" in done.lines[0]
+
+
+COST = 'kind = "transport"\nlearning_weight = 0.1\ntransaction_weight = 0.0\n[groups]\nkind = "halves"\n'
+
+
+def test_a_live_log_joins_the_old_one_for_a_new_advice(
+    plan: Path, invoke: Invoke, tmp_path: Path
+) -> None:
+    live, old = write_live(plan, 40), tmp_path / "old.parquet"
+    write_log(play(np.zeros(60, bool), seed=105), old)
+    cost = tmp_path / "cost.toml"
+    cost.write_text(COST)
+    arguments = ("advise", "--log", old, "--cost", cost, "--discount", "0.8")
+    stages = ("--live", live, "--plan", plan)
+    done = invoke(*arguments, *stages, "--json")
+    assert done.code == 0, done.lines
+    record = json.loads(done.out)
+    assert record["verdict"] == "switch"
+    # The old policy is the plan's, the new one competes, and the look is counted.
+    assert [one["episodes"] for one in record["log"]["acting"]] == [80, 20]
+    assert record["policy"]["uncertainty"] == 0
+    assert "best" in [one["name"] for one in record["candidates"]]
+    assert record["look"] == 3
+    for wrong, words in (
+        (("--live", live), "--live and --plan: give both"),
+        ((*stages, "--seed", "4"), "was divided with seed 0"),
+        ((*stages, "--stage", "7"), "has stages 1 to 2"),
+    ):
+        refused = invoke(*arguments, *wrong)
+        assert refused.code == 2
+        assert len(refused.lines) == 1, refused.lines
+        assert words in refused.lines[0]
