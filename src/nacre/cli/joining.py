@@ -1,4 +1,4 @@
-"""A live log beside the old one: what `nacre advise --live` is given."""
+"""Which episodes `nacre advise` is about: from one on, and those of a live log."""
 
 from __future__ import annotations
 
@@ -44,6 +44,15 @@ class Stages:
         if self.look is None:
             return changes
         return changes | {"look": max(self.look, changes.get("look", 1))}
+
+
+def take_since(log: Log, first: int) -> Log:
+    """The log from an episode on."""
+    if first >= log.n_episodes:
+        raise InputError(
+            f"--since {first}: the log has {log.n_episodes} episodes; give a smaller number"
+        )
+    return log if first == 0 else log.select(range(first, log.n_episodes))
 
 
 def find_plan(live: str | None, plan_file: Path | None) -> Plan | None:

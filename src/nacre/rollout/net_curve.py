@@ -15,6 +15,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import gymnasium
+
 from nacre.advice import tasks
 from nacre.advice.charges import charge_finalists
 from nacre.advice.guardrails import open_outcome
@@ -23,6 +25,7 @@ from nacre.advice.record import Interval
 from nacre.advice.setting import Setting, Split
 from nacre.diagnostics.log_checks import LogChecks
 from nacre.diagnostics.overlap import Overlap
+from nacre.errors import InputError
 from nacre.estimators.base import Estimate
 from nacre.inference.evidence import Evidence
 from nacre.inference.guardrails import GuardrailEvidence
@@ -33,7 +36,10 @@ from nacre.policies.policy import Policy
 from nacre.policies.region import Region, switch_region
 from nacre.rollout.gaining_states import find_gaining_states
 from nacre.rollout.plan_record import CurvePoint
+from nacre.rollout.regions import find_region
 
+GAINING = "gaining"
+"""What is written for the states that gain most."""
 SHARES = (0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0)
 
 
@@ -52,8 +58,8 @@ class NetCurve:
     @property
     def proven(self) -> CurvePoint | None:
         """The largest mixture that is proven; else the region with the largest lower bound."""
-        mixtures = [one for one in self.points if one.proven and not _is_region(one)]
-        regions = [one for one in self.points if one.proven and _is_region(one)]
+        mixtures = [one for one in self.points if one.proven and not one.is_region]
+        regions = [one for one in self.points if one.proven and one.is_region]
         if mixtures:
             return mixtures[-1]
         return max(regions, key=lambda one: one.net_gain.low or 0.0, default=None)
@@ -68,13 +74,14 @@ class NetCurve:
 def find_net_curve(
     setting: Setting,
     new_policy: Policy,
-    regions: Sequence[Region] = (),
+    regions: Sequence[Region | str] = (),
     shares: Sequence[float] = SHARES,
     report: Callable[[str], None] = lambda text: None,
 ) -> NetCurve:
     """The net gain of mixtures of the old and the new policy, and of switches by region.
 
-    For tables the states that gain most, by the learning part, are a further region.
+    For tables the states that gain most, by the learning part, are a further region; for vectors
+    where `gaining` is asked for.
 
     The log is split as the advice did, by the setting's seed. This is a second look at the test
     part: the level of the bounds counts that.
@@ -82,7 +89,7 @@ def find_net_curve(
     Args:
         setting: Log, old policy, cost and configuration of the advice.
         new_policy: Its candidate.
-        regions: Regions to look at as well.
+        regions: Regions to look at as well; what is written is found on the learning part.
         shares: Of the new policy, in growing order.
         report: Hears what is done.
     """
@@ -90,21 +97,20 @@ def find_net_curve(
     checks = tasks.check_log(setting, report=None)
     split = tasks.split_log(setting, checks=checks, report=None)
     old = split.old_policy
-    gaining = find_gaining_states(setting, split.learning, old, new_policy)
-    regions = [*regions, *([] if gaining is None else [gaining])]
+    places = _find_regions(setting, split, new_policy, regions)
     candidates = [
         Candidate(f"{share:.0%} of the way", mix_policies(old, new_policy, share), "mixture")
         for share in shares
     ]
     candidates += [
         Candidate(f"where {region.name}", switch_region(old, new_policy, region), "region")
-        for region in regions
+        for region in places
     ]
     evidence = _gather(setting, split, checks, tuple(candidates), report)
-    halves = 2 if regions else 1
+    halves = 2 if places else 1
     path_level, region_level = (
         split_level(setting.config.confidence, count, setting.config.look + 1, 2)
-        for count in (halves, 2 * max(1, len(regions)))
+        for count in (halves, 2 * max(1, len(places)))
     )
     points = []
     holds = not checks.forbids_switch
@@ -116,6 +122,27 @@ def find_net_curve(
         allowed = not checks.forbids_switch
         points.append(_describe(candidate.name, 1.0, one, region_level, allowed))
     return NetCurve(tuple(points), tuple(candidate.policy for candidate in candidates))
+
+
+def _find_regions(
+    setting: Setting, split: Split, new_policy: Policy, regions: Sequence[Region | str]
+) -> list[Region]:
+    """All regions, those that are written found on the learning part."""
+    written = [one for one in regions if one != GAINING]
+    found = [
+        find_region(one, split.learning, setting.seed) if isinstance(one, str) else one
+        for one in written
+    ]
+    asked = len(written) < len(regions)
+    if asked or isinstance(split.learning.observation_space, gymnasium.spaces.Discrete):
+        gaining = find_gaining_states(setting, split.learning, split.old_policy, new_policy)
+        if gaining is None and asked:
+            raise InputError(
+                f"region {GAINING!r}: by the learning part the switch pays in all states or in "
+                "none; leave it out"
+            )
+        found += [] if gaining is None else [gaining]
+    return found
 
 
 def _gather(
@@ -191,7 +218,3 @@ def _describe(
         proven=bool(allowed and low > 0 and not evidence.find_unproven(level)),
         informative=bool(evidence.basis),
     )
-
-
-def _is_region(point: CurvePoint) -> bool:
-    return point.name.startswith("where ")

@@ -15,6 +15,7 @@ from nacre.policies.formats.onnx_session import DIGEST_KEY, digest_model, import
 from nacre.policies.heads import count_outputs
 from nacre.policies.network_policy import MLPPolicy
 from nacre.policies.policy import Policy, Signature
+from nacre.policies.region import Region, RegionPolicy
 from nacre.policies.tabular import TabularPolicy
 
 OPSET = 13
@@ -30,7 +31,7 @@ def build_onnx(policy: Policy, description: Mapping[str, Any]) -> bytes:
     that tanh squashes into the action space.
 
     Args:
-        policy: A network or a table.
+        policy: A network, a table, or a switch by region between networks.
         description: What to keep in the file's metadata, JSON.
 
     Raises:
@@ -43,6 +44,8 @@ def build_onnx(policy: Policy, description: Mapping[str, Any]) -> bytes:
         _add_choice(graph, logits, policy.signature.action_size)
     elif isinstance(policy, MLPPolicy):
         _add_head(graph, policy, _add_mask(graph, policy, _add_network(graph, policy)))
+    elif isinstance(policy, RegionPolicy):
+        _add_region(graph, policy)
     else:
         raise InputError(f"a {type(policy).__name__} has no ONNX form; clone it into a network")
     model = graph.finish(policy.signature)
@@ -176,6 +179,67 @@ def _add_choice(graph: _Graph, logits: str, size: int) -> None:
     graph.output("action", action, width=None, whole=True)
     graph.output("probabilities", graph.add("Softmax", logits, axis=-1), width=size)
     graph.output("logits", logits, width=size)
+
+
+def _add_region(graph: _Graph, policy: RegionPolicy) -> None:
+    """What the head reads, of the second network within the region and of the first elsewhere.
+
+    Raises:
+        InputError: Unless both are networks with the same head.
+    """
+    first, second = policy.first, policy.second
+    if not (isinstance(first, MLPPolicy) and isinstance(second, MLPPolicy)):
+        raise InputError("a switch by region has an ONNX form between networks only")
+    if first.head != second.head:
+        raise InputError(
+            f"a switch by region between {first.head} and {second.head} has no ONNX form"
+        )
+    values = []
+    for one in (first, second):
+        value = _add_mask(graph, one, _add_network(graph, one))
+        values.append(_limit_log_std(graph, one, value))
+    within = _add_within(graph, policy.region)
+    _add_head(graph, _widen(first, second), graph.add("Where", within, values[1], values[0]))
+
+
+def _limit_log_std(graph: _Graph, policy: MLPPolicy, value: str) -> str:
+    """Outputs with the policy's own bounds of log standard deviations, if its head has them."""
+    if not policy.head.endswith("gaussian"):
+        return value
+    size = policy.signature.action_size
+    ends = (np.repeat([free, bound], size) for free, bound in
+            zip((-1e30, 1e30), policy.log_std_bounds, strict=True))  # fmt: skip
+    return _clip(graph, value, *(_single(end) for end in ends))
+
+
+def _widen(first: MLPPolicy, second: MLPPolicy) -> MLPPolicy:
+    """The first policy with bounds that hold both policies' log standard deviations."""
+    low, high = zip(first.log_std_bounds, second.log_std_bounds, strict=True)
+    bounds = min(low), max(high)
+    return MLPPolicy(first.network, first.scaling, first.signature, first.head, bounds)
+
+
+def _add_within(graph: _Graph, region: Region) -> str:
+    """(batch, 1) whether each observation lies in the region."""
+    if region.cells is not None:
+        scale = _single(region.cells.scale)
+        centres = _single(region.cells.centres) / scale
+        # |x - c|² but for |x|², which is the same for all centres.
+        scaled = graph.add("Div", "observation", graph.constant(scale))
+        products = graph.add("MatMul", scaled, graph.constant(-2.0 * centres.T))
+        rest = graph.add("Add", products, graph.constant((centres**2).sum(axis=1)))
+        own = graph.add("ReduceSum", graph.add("Mul", scaled, scaled),
+                        graph.constant(np.array([-1])), keepdims=1)  # fmt: skip
+        nearest = graph.add("ArgMin", rest, axis=-1, keepdims=1)
+        reach = graph.add("Gather", graph.constant(_single(region.cells.reach)), nearest)
+        least = graph.add("ReduceMin", rest, axes=[-1], keepdims=1)
+        return graph.add("LessOrEqual", graph.add("Add", least, own), reach)
+    if region.coordinate is None:
+        raise InputError("a switch in numbered states between networks has no ONNX form")
+    place = graph.constant(np.array([region.coordinate]))
+    value = graph.add("Gather", "observation", place, axis=-1)
+    kind = "GreaterOrEqual" if region.above else "LessOrEqual"
+    return graph.add(kind, value, graph.constant(_single(region.limit)))
 
 
 def _clip(graph: _Graph, value: str, low: np.ndarray, high: np.ndarray) -> str:
