@@ -154,7 +154,7 @@ def test_logs_that_do_not_belong_together_are_refused(staged: Plan) -> None:
         join_live(staged, play(np.zeros(60, bool), seed=106), run_stage(staged))
     other = run_stage(staged)
     wider = dataclasses.replace(other, action_space=type(other.action_space)(3))
-    with pytest.raises(InputError, match="action space Discrete.3., but that of the old log is"):
+    with pytest.raises(InputError, match=r"action space Discrete.3., but that of the old log is"):
         join_live(staged, OLD_LOG, wider)
     early = run_stage(staged).select([0])
     with pytest.raises(InputError, match="no whole episode behind a gap yet"):

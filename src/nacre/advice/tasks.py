@@ -128,6 +128,17 @@ def estimate_gain(
     )
 
 
+def draw_gains(
+    setting: Setting, estimator: Estimator, candidate: Candidate, *, split: Split, prepared: Any
+) -> Any:
+    """(B,) gains of a candidate in each of an estimator's worlds; None where it has no worlds."""
+    draw = getattr(estimator, "draw_gains", None)
+    if draw is None or prepared is None:
+        return None
+    key = setting.key(f"{estimator.name} {candidate.name}")
+    return draw(key, _pose(setting, split, split.test), prepared, candidate.policy)
+
+
 def list_inapplicable(setting: Setting, split: Split) -> dict[str, str]:
     """Estimators that have nothing to say about such a log, and why."""
     problem = _pose(setting, split, split.test)

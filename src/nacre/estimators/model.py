@@ -129,6 +129,20 @@ class Model:
             return abstain(
                 self.name, self.basis, "the candidate can only be asked at known states; record it"
             )
+        differences, n_steps = self._compare(key, problem, prepared, candidate)
+        report(1.0)
+        return self._conclude(prepared, differences, n_steps)
+
+    def draw_gains(
+        self, key: PRNGKeyArray, problem: Problem, prepared: Prepared, candidate: Policy
+    ) -> Float[np.ndarray, " members"]:
+        """Gains in the worlds of the members."""
+        return self._compare(key, problem, prepared, candidate)[0].mean(axis=1)
+
+    def _compare(
+        self, key: PRNGKeyArray, problem: Problem, prepared: Prepared, candidate: Policy
+    ) -> tuple[Float[np.ndarray, "members rows"], int]:
+        """What the candidate's rollouts return more than the old policy's, and their length."""
         starts = self._draw_starts(jax.random.fold_in(key, 1), problem.start)
         n_steps = _count_steps(problem.discount)
         weights = problem.discount ** np.arange(n_steps)
@@ -139,8 +153,7 @@ class Model:
             @ weights
             for policy in (problem.old_policy, candidate)
         )
-        report(1.0)
-        return self._conclude(prepared, new - old, n_steps)
+        return new - old, n_steps
 
     def _draw_starts(self, key: PRNGKeyArray, start: np.ndarray, times: int = 1) -> Array:
         rows = np.asarray(jax.random.randint(key, (times * self.n_rollouts,), 0, len(start)))

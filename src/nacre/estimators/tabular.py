@@ -147,6 +147,14 @@ class Tabular:
             diagnostics=diagnostics,
         )
 
+    def draw_gains(
+        self, key: PRNGKeyArray, problem: Problem, prepared: Prepared, candidate: Policy
+    ) -> Floats:
+        """(B,) gains in the worlds of the resampled logs, outside at its middle."""
+        table = ask_table(candidate, prepared.observed.counts.states)
+        view = Outside.of(prepared.observed, table, problem.discount)
+        return view.middle.replicate(prepared.weights) - prepared.replicates
+
 
 def _find_silence(observed: Observed, view: Outside, episodes: int) -> str:
     """Why almost nothing can be said, if so; the gain is not looked at."""

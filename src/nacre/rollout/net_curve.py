@@ -37,6 +37,7 @@ from nacre.policies.region import Region, switch_region
 from nacre.rollout.gaining_states import find_gaining_states
 from nacre.rollout.plan_record import CurvePoint
 from nacre.rollout.regions import find_region
+from nacre.rollout.waiting import Worlds
 
 GAINING = "gaining"
 """What is written for the states that gain most."""
@@ -50,10 +51,12 @@ class NetCurve:
     Args:
         points: What is known of each.
         policies: The policy of each, as far as they were kept.
+        worlds: Gains of the largest mixture in the worlds that an estimator fitted to the log.
     """
 
     points: tuple[CurvePoint, ...]
     policies: tuple[Policy, ...] = ()
+    worlds: Worlds | None = None
 
     @property
     def proven(self) -> CurvePoint | None:
@@ -106,7 +109,7 @@ def find_net_curve(
         Candidate(f"where {region.name}", switch_region(old, new_policy, region), "region")
         for region in places
     ]
-    evidence = _gather(setting, split, checks, tuple(candidates), report)
+    evidence, worlds = _gather(setting, split, checks, tuple(candidates), len(shares) - 1, report)
     halves = 2 if places else 1
     path_level, region_level = (
         split_level(setting.config.confidence, count, setting.config.look + 1, 2)
@@ -121,7 +124,8 @@ def find_net_curve(
     for candidate, one in zip(candidates[len(shares) :], evidence[len(shares) :], strict=True):
         allowed = not checks.forbids_switch
         points.append(_describe(candidate.name, 1.0, one, region_level, allowed))
-    return NetCurve(tuple(points), tuple(candidate.policy for candidate in candidates))
+    policies = tuple(candidate.policy for candidate in candidates)
+    return NetCurve(tuple(points), policies, worlds)
 
 
 def _find_regions(
@@ -150,25 +154,26 @@ def _gather(
     split: Split,
     checks: LogChecks,
     candidates: tuple[Candidate, ...],
+    whole: int,
     report: Callable[[str], None],
-) -> list[Evidence]:
-    """What every estimator says of every candidate, with its price and its overlap."""
+) -> tuple[list[Evidence], Worlds | None]:
+    """What every estimator says of every candidate, and the worlds that one of them fitted."""
     places = range(len(candidates))
     quiet: dict[str, Any] = {"report": lambda event: None}
     charges = charge_finalists(setting, split=split, finalists=candidates, **quiet)
     meter = tasks.prepare_overlap(setting, split=split, **quiet)
     overlaps = [meter.measure(candidate.policy) for candidate in candidates]
-    estimates = _estimate(setting, split, candidates, overlaps, report)
+    estimates, worlds = _estimate(setting, split, candidates, overlaps, report, whole)
     guardrails: list[list[GuardrailEvidence]] = [[] for _ in places]
     for terms in setting.cost.terms.guardrails:
         report(f"guardrail {terms.column}")
         outcome = open_outcome(setting, terms, split=split, checks=checks, **quiet)
         adapted = [outcome.adapt(overlap) for overlap in overlaps]
-        found = _estimate(setting, outcome, candidates, adapted, report)
+        found, _ = _estimate(setting, outcome, candidates, adapted, report)
         for place in places:
             guardrails[place].append(outcome.as_evidence(found[place]))
     episodes = setting.cost.terms.episodes
-    return [
+    evidence = [
         Evidence(
             tuple(scale_estimate(one, episodes) for one in estimates[place]),
             charges[place].price,
@@ -176,6 +181,7 @@ def _gather(
         )
         for place in places
     ]
+    return evidence, worlds
 
 
 def _estimate(
@@ -184,10 +190,16 @@ def _estimate(
     candidates: tuple[Candidate, ...],
     overlaps: Sequence[Overlap],
     report: Callable[[str], None],
-) -> list[list[Estimate]]:
-    """Of every candidate, what every estimator says, less what lies outside of the log."""
+    whole: int | None = None,
+) -> tuple[list[list[Estimate]], Worlds | None]:
+    """Of every candidate, what every estimator says, less what lies outside of the log.
+
+    The worlds are those of the first informative estimator that has some, for the candidate at the
+    place `whole`.
+    """
     quiet: dict[str, Any] = {"report": lambda event: None}
     estimates: list[list[Estimate]] = [[] for _ in candidates]
+    worlds: Worlds | None = None
     for estimator in setting.config.estimators:
         report(f"estimating by {estimator.name}")
         prepared = tasks.prepare_estimator(setting, estimator, split=split, **quiet)
@@ -201,9 +213,16 @@ def _estimate(
                 prepared=prepared,
                 **quiet,
             )
-            if found is not None:
-                estimates[place].append(tasks.charge_overlap(found, estimator, overlap))
-    return estimates
+            if found is None:
+                continue
+            estimates[place].append(tasks.charge_overlap(found, estimator, overlap))
+            if place == whole and worlds is None and found.informative:
+                gains = tasks.draw_gains(
+                    setting, estimator, candidates[place], split=split, prepared=prepared
+                )
+                error = found.standard_error
+                worlds = None if gains is None else Worlds.of(estimator.name, gains, error)
+    return estimates, worlds
 
 
 def _describe(

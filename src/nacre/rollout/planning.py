@@ -18,7 +18,7 @@ from nacre.rollout.plan_record import CurvePoint, OldReturns, Plan, Stage
 from nacre.rollout.sequences import LEAST_SCORES, Floats, long_run_variance
 from nacre.rollout.simulation import Need, simulate_stage
 from nacre.rollout.stages import CostCurve
-from nacre.rollout.waiting import value_plan
+from nacre.rollout.waiting import Worlds, value_plan
 from nacre.versions import find_versions
 
 SHARES: dict[UnitKind, tuple[float, ...]] = {
@@ -84,6 +84,7 @@ def make_plan(
     *,
     seen_share: float | None = None,
     curve_points: Sequence[CurvePoint] = (),
+    worlds: Worlds | None = None,
 ) -> Plan:
     """A roll-out of the finalist that an advice is about.
 
@@ -94,6 +95,7 @@ def make_plan(
         seen_share: Share of a start's value that falls into an episode as it is logged; found from
             the record if not given.
         curve_points: What the log says of partial switches, if that was asked.
+        worlds: What worlds that were fitted to the log say of the gain, likewise.
     """
     options = options or PlanOptions()
     for text in options.guardrails:
@@ -131,7 +133,7 @@ def make_plan(
         stages=stages,
         next_steps=list_next_steps(record, stages, curve_points),
         curve=tuple(curve_points),
-        value=value_plan(promised, seen, curve, stages, options.risk, options.seed),
+        value=value_plan(promised, seen, curve, stages, options.risk, options.seed, worlds),
         notes=_remark(record, curve, seen),
         advice={name: getattr(record, name) for name in KEPT}
         | {"net_gain": record.net_gain.model_dump(), "log": dict(record.log)},

@@ -160,7 +160,13 @@ def test_what_is_wrong_is_said_in_one_line(plan: Path, advice: Path, invoke: Inv
     assert "is not the policy that was planned with" in done.lines[0]
 
 
-COST = 'kind = "transport"\nlearning_weight = 0.1\ntransaction_weight = 0.0\n[groups]\nkind = "halves"\n'
+COST = """\
+kind = "transport"
+learning_weight = 0.1
+transaction_weight = 0.0
+[groups]
+kind = "halves"
+"""
 
 
 def test_a_live_log_joins_the_old_one_for_a_new_advice(

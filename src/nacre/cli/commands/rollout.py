@@ -126,7 +126,7 @@ def plan(
     if out is not None and out.is_file():
         raise InputError(f"{out}: is a file; give a folder")
     points = curve.points if out is None else deliver_parts(curve, out, record)
-    found = make_plan(record, evidence.returns, options, curve_points=points)
+    found = make_plan(record, evidence.returns, options, curve_points=points, worlds=curve.worlds)
     if out is not None:
         found = save_plan(found, out, new, policy)
     if as_json:
