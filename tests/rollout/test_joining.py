@@ -159,3 +159,25 @@ def test_logs_that_do_not_belong_together_are_refused(staged: Plan) -> None:
     early = run_stage(staged).select([0])
     with pytest.raises(InputError, match="no whole episode behind a gap yet"):
         join_live(staged, OLD_LOG, early)
+
+
+def test_estimators_that_know_of_one_policy_are_given_its_episodes(joined: Joined) -> None:
+    seen = {}
+
+    @dataclasses.dataclass(frozen=True)
+    class Plain:
+        name: str = "plain"
+        extrapolates: bool = True
+
+        def applies(self, problem: Any) -> str:
+            seen[self.name] = problem
+            return "it only looks"
+
+    config = dataclasses.replace(GIVEN_ALONE, estimators=(*GIVEN_ALONE.estimators, Plain()))  # type: ignore[arg-type]
+    setting = dataclasses.replace(ask(joined).setting, config=config)
+    split = tasks.split_log(setting, checks=tasks.check_log(setting, report=None), report=None)
+    assert tasks.list_inapplicable(setting, split) == {"plain": "it only looks"}
+    problem = seen["plain"]
+    assert problem.acting == ()
+    assert not find_acting(problem.log).any()
+    assert problem.log.n_episodes < split.test.n_episodes

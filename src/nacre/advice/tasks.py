@@ -15,6 +15,7 @@ from nacre.diagnostics.overlap import Overlap, OverlapMeter
 from nacre.estimators.base import Estimate, Estimator, Problem
 from nacre.learners.base import Candidate, Learner, LearningProblem
 from nacre.logs import Log
+from nacre.logs.acting import select_own
 from nacre.logs.division import divide_episodes
 from nacre.training.progress import Progress, ProgressEvent
 
@@ -96,7 +97,7 @@ def prepare_estimator(
     setting: Setting, estimator: Estimator, *, split: Split, report: Callable[[ProgressEvent], None]
 ) -> Any:
     """What an estimator does once for all finalists; None where it does not apply."""
-    problem = _pose(setting, split, split.test)
+    problem = _pose(setting, split, estimator)
     if estimator.applies(problem):
         return None
     name = f"{estimator.name}: old policy"
@@ -114,7 +115,7 @@ def estimate_gain(
     report: Callable[[ProgressEvent], None],
 ) -> Estimate | None:
     """What one estimator says of one finalist; None if it does not apply, or nobody is there."""
-    problem = _pose(setting, split, split.test)
+    problem = _pose(setting, split, estimator)
     if number >= len(finalists) or estimator.applies(problem):
         return None
     candidate = finalists[number]
@@ -136,13 +137,14 @@ def draw_gains(
     if draw is None or prepared is None:
         return None
     key = setting.key(f"{estimator.name} {candidate.name}")
-    return draw(key, _pose(setting, split, split.test), prepared, candidate.policy)
+    return draw(key, _pose(setting, split, estimator), prepared, candidate.policy)
 
 
 def list_inapplicable(setting: Setting, split: Split) -> dict[str, str]:
     """Estimators that have nothing to say about such a log, and why."""
-    problem = _pose(setting, split, split.test)
-    reasons = {one.name: one.applies(problem) for one in setting.config.estimators}
+    reasons = {
+        one.name: one.applies(_pose(setting, split, one)) for one in setting.config.estimators
+    }
     return {name: reason for name, reason in reasons.items() if reason}
 
 
@@ -154,9 +156,12 @@ def charge_overlap(estimate: Estimate, estimator: Estimator, overlap: Overlap) -
     return dataclasses.replace(estimate, overlap_penalty=penalty, overlap_allowance=allowance)
 
 
-def _pose(setting: Setting, split: Split, log: Log) -> Problem:
-    start, discount = setting.find_start(log), setting.config.discount
-    return Problem(log, split.old_policy, start, discount, setting.acting)
+def _pose(setting: Setting, split: Split, estimator: Estimator) -> Problem:
+    """The test part; only the old policy's episodes for estimators that know of no others."""
+    log, acting = split.test, setting.acting
+    if acting and not getattr(estimator, "several_policies", False):
+        log, acting = select_own(log), ()
+    return Problem(log, split.old_policy, setting.find_start(log), setting.config.discount, acting)
 
 
 def _make_meter(setting: Setting, split: Split, log: Log) -> OverlapMeter:

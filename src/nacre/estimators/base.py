@@ -137,6 +137,9 @@ class Estimator(Protocol):
     `prepare` does once what does not depend on the candidate (counts, critics of the old policy, a
     model of the world); `estimate` is then called for each finalist. Both are pure: the same key
     gives the same numbers, and neither the order nor the number of finalists changes them.
+
+    One that also has `several_policies = True` takes logs in which others than the old policy acted
+    as well (`Problem.acting`). All others are given the old policy's own episodes alone.
     """
 
     @property

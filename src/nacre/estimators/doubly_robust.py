@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -61,6 +62,7 @@ class DoublyRobust:
     name: str = "doubly_robust"
     extrapolates: bool = False
     basis: Basis = "data"
+    several_policies: ClassVar[bool] = True
 
     def applies(self, problem: Problem) -> str:
         """To logs with episodes for two folds that begin where the next one does."""

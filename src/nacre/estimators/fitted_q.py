@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import jax
 import numpy as np
@@ -87,6 +88,7 @@ class FittedQ:
     name: str = "fitted_q"
     extrapolates: bool = True
     basis: Basis = "model"
+    several_policies: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         problems = [

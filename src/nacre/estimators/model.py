@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -70,6 +70,7 @@ class Model:
     name: str = "model"
     extrapolates: bool = True  # beyond the log it says what its networks happen to say
     basis: Basis = "model"
+    several_policies: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         problems = [

@@ -130,6 +130,11 @@ class OneStep:
         if problems:
             raise InputError(problems)
 
+    @property
+    def several_policies(self) -> bool:
+        """Whether it takes logs in which others acted too: where it knows the old policy."""
+        return self.propensities == "known"
+
     def applies(self, problem: Problem) -> str:
         """Why it has nothing to say about such a log at all, or nothing."""
         log = problem.log

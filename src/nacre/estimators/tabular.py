@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import jax
 import numpy as np
@@ -67,6 +68,7 @@ class Tabular:
     name: str = "tabular"
     extrapolates: bool = False  # it bounds what lies outside of the log itself
     basis: Basis = "data"
+    several_policies: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.replicates < 100:
