@@ -70,6 +70,7 @@ def _find_gaining_clusters(
     sums = add_up(features, learning, np.zeros(learning.n_episodes, np.int64))
     critics = fit_critics((sums,), learning, old_policy, discount, RIDGE)
     cells, _ = find_cells(learning, count, setting.seed)
+    count = len(cells.centres)
     rows = np.linspace(0, len(learning) - 1, min(len(learning), MOST_STATES)).astype(np.int64)
     states, actions = np.asarray(learning.observations[rows]), learning.actions[rows]
     scale, centres = np.asarray(cells.scale), np.asarray(cells.centres)

@@ -48,6 +48,8 @@ def find_region(text: str, log: Log, seed: int = 0) -> Region:
     if not (2 <= count <= MOST_CELLS and 1 <= number <= count):
         raise InputError(f"region {text!r:.60}: give cluster 1 of 2 to cluster 32 of 32")
     cells, _ = find_cells(log, count, seed)
+    if number > len(cells.centres):
+        raise InputError(f"region {text!r:.60}: the log has {len(cells.centres)} different states")
     return choose_cells(text.strip(), cells, [number - 1])
 
 
@@ -63,7 +65,7 @@ def find_known(log: Log, seed: int = 0) -> Region:
     squares = (((states - centres[members]) / scale) ** 2).sum(axis=1)
     reach = [
         float(np.quantile(squares[members == cell], MEMBERS)) if np.any(members == cell) else -1.0
-        for cell in range(count)
+        for cell in range(len(cells.centres))
     ]
     return Region(KNOWN, cells=Cells(cells.centres, tuple(reach), cells.scale))
 
@@ -71,17 +73,23 @@ def find_known(log: Log, seed: int = 0) -> Region:
 def find_cells(
     log: Log, count: int, seed: int
 ) -> tuple[Cells, tuple[NDArray[np.float64], NDArray[np.int64]]]:
-    """Clusters of the log's states by k-means, all of them within reach; and rows with theirs."""
+    """Clusters of the log's states by k-means, all of them within reach; and rows with theirs.
+
+    Where there are no more different states than clusters, each is one.
+    """
     rows = np.linspace(0, len(log) - 1, min(len(log), MOST_ROWS)).astype(np.int64)
     states = np.asarray(log.observations[rows], np.float64)
     scale = np.maximum(states.std(axis=0), 1e-6)
-    with warnings.catch_warnings():
-        # An empty cluster stays where it was: nobody is nearest to it.
-        warnings.simplefilter("ignore", UserWarning)
-        centres, members = kmeans2(states / scale, count, minit="++", seed=seed)
-    placed = tuple(tuple(float(part) for part in centre) for centre in centres * scale)
-    every = Cells(placed, (FAR,) * count, tuple(float(part) for part in scale))
-    return every, (states, np.asarray(members, np.int64))
+    centres, members = np.unique(states, axis=0, return_inverse=True)
+    if len(centres) > count:
+        with warnings.catch_warnings():
+            # An empty cluster stays where it was: nobody is nearest to it.
+            warnings.simplefilter("ignore", UserWarning)
+            centres, members = kmeans2(states / scale, count, minit="++", seed=seed)
+        centres = centres * scale
+    placed = tuple(tuple(float(part) for part in centre) for centre in centres)
+    every = Cells(placed, (FAR,) * len(placed), tuple(float(part) for part in scale))
+    return every, (states, np.asarray(members, np.int64).ravel())
 
 
 def choose_cells(name: str, cells: Cells, chosen: list[int]) -> Region:

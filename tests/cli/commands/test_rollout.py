@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from nacre.logs import write_log
-from nacre.policies import write_policy
+from nacre.policies import TabularPolicy, read_policy, write_policy
 from nacre.report import Evidence, write_evidence
 from nacre.rollout.plan_record import read_plan
 from tests.support.rollout import RICHER, make_record, play, play_design
@@ -196,3 +196,31 @@ def test_a_live_log_joins_the_old_one_for_a_new_advice(
         assert refused.code == 2
         assert len(refused.lines) == 1, refused.lines
         assert words in refused.lines[0]
+
+
+def test_parts_of_a_switch_are_written_like_any_policy(
+    advice: Path, invoke: Invoke, tmp_path: Path
+) -> None:
+    log, cost, out = tmp_path / "log.parquet", tmp_path / "cost.toml", tmp_path / "plan"
+    write_log(play(np.zeros(60, bool), seed=105), log)
+    cost.write_text(COST)
+    (advice / "decision.json").write_text(json.dumps(make_record(cost_model={}).as_json()))
+    old = ("--policy", tmp_path / "old.safetensors")
+    given = ("plan", advice, "--log", log, *old, "--cost", cost)
+    done = invoke(*given, "--region", "states 1", "--region", "known", "--out", out, "--json")
+    assert done.code == 0, done.lines
+    document = json.loads(done.out)
+    files = {point["name"]: point["file"] for point in document["curve"]}
+    part = read_policy(out / files["where states 1"])
+    assert isinstance(part, TabularPolicy)
+    np.testing.assert_allclose(part.table, np.stack([OLD[0], BEST[1]]), atol=1e-6)
+    assert files["where the log knows the state"] is not None
+    proven = [point for point in document["curve"] if point["proven"] and point["share"] < 1]
+    assert proven
+    assert all((out / point["file"]).is_file() for point in proven)
+    assert (out / "parts" / "predict.py").is_file()
+    assert document["value"]["worlds"] == "tabular"
+    assert "worlds that tabular fitted to the log" in (out / "plan.html").read_text("utf-8")
+    refused = invoke(*given, "--region", "cluster 1 of 2")
+    assert refused.code == 2
+    assert "clusters are of vectors" in refused.lines[0]
