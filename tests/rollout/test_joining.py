@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from gymnasium.spaces import Discrete
 
 from nacre.advice import tasks
 from nacre.advice.pipeline import advise
@@ -153,7 +154,7 @@ def test_logs_that_do_not_belong_together_are_refused(staged: Plan) -> None:
     with pytest.raises(InputError, match="is not the log of the plan's advice"):
         join_live(staged, play(np.zeros(60, bool), seed=106), run_stage(staged))
     other = run_stage(staged)
-    wider = dataclasses.replace(other, action_space=type(other.action_space)(3))
+    wider = dataclasses.replace(other, action_space=Discrete(3))
     with pytest.raises(InputError, match=r"action space Discrete.3., but that of the old log is"):
         join_live(staged, OLD_LOG, wider)
     early = run_stage(staged).select([0])

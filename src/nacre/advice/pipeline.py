@@ -72,26 +72,14 @@ def advise(
         resume: A folder in which finished tasks are kept: the same advice, asked for again, goes on
             from there. Where the old policy is a Python function, nothing is kept.
         engine: Where tasks run: threads, local, dask or ray. The answer is the same.
-        acting: Further policies that acted in the log, as after a stage of a roll-out. The log's
-            column `acting_policy` says where: 0 for the old policy, 1 for the first of these.
-        earlier: Episodes at the log's beginning that an earlier advice was about, with the same
-            seed: they are divided as they were then.
+        acting: Further policies that acted in the log, as after a stage of a roll-out. Its column
+            `acting_policy` says where: 0 for the old policy, 1 for the first of these.
+        earlier: Episodes at its beginning that an advice of this seed was about: divided so again.
     """
     began = time.perf_counter()
-    # A file is read before the log: that may take long.
     changes = {} if config is None or isinstance(config, AdviceConfig) else read_changes(config)
-    given = read_inputs(
-        log,
-        old_policy,
-        cost,
-        start,
-        candidates,
-        uncertainty,
-        seed,
-        columns=columns,
-        acting=acting,
-        earlier=earlier,
-    )
+    inputs = log, old_policy, cost, start, candidates, uncertainty, seed
+    given = read_inputs(*inputs, columns=columns, acting=acting, earlier=earlier)
     if not isinstance(config, AdviceConfig):
         config = dataclasses.replace(suggest_config(given.log), **changes)
     config = settle_discount(_set_levels(config, discount, confidence), given.log)

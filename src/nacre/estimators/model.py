@@ -138,7 +138,7 @@ class Model:
         self, key: PRNGKeyArray, problem: Problem, prepared: Prepared, candidate: Policy
     ) -> Float[np.ndarray, " members"]:
         """Gains in the worlds of the members."""
-        return self._compare(key, problem, prepared, candidate)[0].mean(axis=1)
+        return np.asarray(self._compare(key, problem, prepared, candidate)[0].mean(axis=1))
 
     def _compare(
         self, key: PRNGKeyArray, problem: Problem, prepared: Prepared, candidate: Policy

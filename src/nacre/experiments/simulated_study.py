@@ -151,17 +151,12 @@ def write_table(records: Sequence[Record]) -> str:
         for number, share in enumerate(SHARES if mine else ()):
             points = [one["points"][number] for one in mine]
             truth = float(np.mean([point["truth"] for point in points]))
-            covered = sum(_covers(point) for point in points)
+            bounded = [one for one in points if one["low"] is not None and one["high"] is not None]
+            covered = sum(one["low"] <= one["truth"] <= one["high"] for one in bounded)
             proven = [point for point in points if point["proven"]]
             wrong = sum(point["truth"] <= 0 for point in proven)
             lines.append(
                 f"| {world} | {share:.0%} | {truth:.2f} ± {points[0]['truth_error']:.2f} | "
-                f"{len(points)} | {covered} | {len(proven)} | {wrong} |"
+                f"{len(points)} | {covered} of {len(bounded)} | {len(proven)} | {wrong} |"
             )
     return "\n".join(lines)
-
-
-def _covers(point: dict[str, Any]) -> bool:
-    """Whether the truth lies between the bounds; what has no bounds says nothing wrong."""
-    low, high = point["low"], point["high"]
-    return (low is None or low <= point["truth"]) and (high is None or point["truth"] <= high)

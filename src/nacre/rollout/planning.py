@@ -107,7 +107,6 @@ def make_plan(
     stages: tuple[Stage, ...] = ()
     if record.verdict != "keep":
         stages = _plan_stages(options, curve, promised, seen, numbers)
-    variance = long_run_variance(numbers)
     return Plan(
         verdict=record.verdict,
         candidate=record.chosen,
@@ -122,12 +121,7 @@ def make_plan(
         promised=promised,
         seen_share=seen,
         cost=curve.whole,
-        old_returns=OldReturns(
-            mean=float(numbers.mean()),
-            variance=float(numbers.var(ddof=1)),
-            error=math.sqrt(variance / len(numbers)),
-            episodes=len(numbers),
-        ),
+        old_returns=_describe_returns(numbers),
         return_bounds=options.return_bounds,
         guardrails=options.guardrails,
         stages=stages,
@@ -138,6 +132,15 @@ def make_plan(
         advice={name: getattr(record, name) for name in KEPT}
         | {"net_gain": record.net_gain.model_dump(), "log": dict(record.log)},
         versions=find_versions(),
+    )
+
+
+def _describe_returns(returns: Floats) -> OldReturns:
+    return OldReturns(
+        mean=float(returns.mean()),
+        variance=float(returns.var(ddof=1)),
+        error=math.sqrt(long_run_variance(returns) / len(returns)),
+        episodes=len(returns),
     )
 
 

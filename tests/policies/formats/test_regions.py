@@ -133,7 +133,13 @@ def test_regions_of_numbered_states_are_tables(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_no_region_is_refused(wrong: Any, words: str) -> None:
-    whole = {"name": "x", "coordinate": None, "states": [], "above": True, "limit": 0.0}
+    whole: dict[str, Any] = {
+        "name": "x",
+        "coordinate": None,
+        "states": [],
+        "above": True,
+        "limit": 0.0,
+    }
     full = (
         wrong if not isinstance(wrong, dict) or "name" in wrong else whole | {"cells": None} | wrong
     )
