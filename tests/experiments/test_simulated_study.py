@@ -8,8 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from nacre.experiments import simulated_study
-from nacre.experiments.records import read_lines
+from nacre.experiments.records import read_lines, write_record
 from nacre.policies.network_policy import MLPPolicy
+from nacre.simulators.registry import find_world
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORDS = read_lines(ROOT / "results" / "studies" / "simulated.jsonl")
@@ -39,8 +40,8 @@ def test_the_old_policy_has_more_noise() -> None:
 
 def test_kept_truths_are_read_again(tmp_path: Path) -> None:
     kept = tmp_path / "hopper.json"
-    simulated_study.write_record(kept, {"gains": [[1.0, 0.5]]})
+    write_record(kept, {"gains": [[1.0, 0.5]]})
     case = simulated_study.CASES["hopper"]
-    world = simulated_study.find_world(case.name)
+    world = find_world(case.name)
     assert simulated_study.find_truths(case, world, [], kept) == [(1.0, 0.5)]
     assert simulated_study.make_cost(case, world).prices[0] == case.weight
