@@ -9,13 +9,16 @@ import argparse
 import re
 from pathlib import Path
 
+from nacre.experiments.fault_tables import TABLES
 from nacre.experiments.records import read_lines
 from nacre.experiments.studies import STUDIES
 
 ROOT = Path(__file__).resolve().parents[1]
 PLACE = re.compile(r"(<!-- table: (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
-WRITERS = {
-    name: (study, write) for study in STUDIES.values() for name, write in study.tables.items()
+WRITERS = TABLES | {
+    name: (study.find_file(Path()), write)
+    for study in STUDIES.values()
+    for name, write in study.tables.items()
 }
 
 
@@ -23,8 +26,8 @@ def render(text: str, results: Path = ROOT / "results") -> str:
     """A page with its tables as the records say."""
 
     def fill(place: re.Match[str]) -> str:
-        study, write = WRITERS[place[2]]
-        return f"{place[1]}{write(read_lines(study.find_file(results)))}\n{place[3]}"
+        file, write = WRITERS[place[2]]
+        return f"{place[1]}{write(read_lines(results / file))}\n{place[3]}"
 
     return PLACE.sub(fill, text)
 

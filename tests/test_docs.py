@@ -195,7 +195,9 @@ def _written_texts() -> list[str]:
 
 def _listed_messages() -> list[str]:
     page = (ROOT / "docs" / "logs.md").read_text(encoding="utf-8")
-    listed = re.findall(r"^\| `([^`]+)` \|", page.partition("## Every message")[2], flags=re.M)
+    listed = re.findall(
+        r"^\| `([^`]+)` \|", page.partition("## Messages that need a word")[2], flags=re.M
+    )
     assert len(listed) > 40
     return listed
 

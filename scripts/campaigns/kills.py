@@ -1,147 +1,130 @@
 """Commands killed at random moments: nothing finished is lost, nothing mixed is accepted.
 
-    python scripts/campaigns/kills.py --kills 50 --out results/faults
+    PYTHONPATH=. python scripts/campaigns/kills.py --out results/faults
 
-Every kill runs a command until a random moment, kills it, and then runs it to its end. The result
-must be the same bits as without a kill, and nothing may be left over. Kills that have a record are
-not run again.
+Every kill runs a command in a folder that has an earlier result, kills it, looks at what a reader
+would find, and runs the command again to its end. A reader must find the old result or the new one.
+The end must be the same as without a kill, without leftovers, and finished work must not be done
+again. Moments are random in the processor time of the command, or the n-th call that changes a
+file. Kills that have a record are not done again.
 """
 
 from __future__ import annotations
 
 import argparse
-import hashlib
-import json
-import signal
-import subprocess
-import sys
-import time
+import shutil
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+from small_commands import (
+    COMMANDS,
+    Run,
+    Stage,
+    count_seconds,
+    find_leftovers,
+    find_state,
+    import_all,
+    list_kept,
+    run_command,
+)
 
 from nacre.experiments.records import append_line, read_lines
+from tests.support.faults import die
 
-LOG = Path(__file__).parent.parent.parent / "src" / "nacre" / "examples" / "treatment"
-MAP = f"--columns={LOG / 'map.toml'}"
-COMMANDS = {
-    "convert": ["convert", str(LOG / "log.csv"), "{folder}/log.parquet", MAP],
-    "convert cached": [
-        "convert",
-        str(LOG / "log.csv"),
-        "{folder}/log.npz",
-        MAP,
-        "--cache-dir={folder}/c",
-    ],
-    "report": ["report", "{folder}/advice"],
-    "advise": [
-        "advise",
-        f"--log={LOG / 'log.csv'}",
-        MAP,
-        f"--cost={LOG / 'cost.toml'}",
-        "--out={folder}/advice",
-        "--quiet",
-    ],
+RANDOM = {
+    "report": 80,
+    "convert": 60,
+    "convert by a cache": 30,
+    "collect": 60,
+    "advise": 40,
+    "train-online": 30,
+    "reproduce": 12,
 }
-LEFTOVERS = (".nacre-staging-*", ".nacre-commit", ".nacre-partial-*", "*.part", ".nacre-tasks")
-
-
-def run(command: str, folder: Path, seconds: float | None) -> tuple[bool, float]:
-    """Run a command; whether it was killed after so many seconds, and how long it ran."""
-    words = [word.format(folder=folder) for word in COMMANDS[command]]
-    began = time.perf_counter()
-    process = subprocess.Popen(  # noqa: S603 - our own command
-        [sys.executable, "-m", "nacre", *words],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
-    try:
-        _, told = process.communicate(timeout=seconds)
-    except subprocess.TimeoutExpired:
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
-        return True, time.perf_counter() - began
-    if process.returncode:
-        raise SystemExit(f"{command}: {told.decode()}")
-    return False, time.perf_counter() - began
-
-
-def digest(folder: Path) -> dict[str, str]:
-    """SHA-256 of all files, without what says how long it took."""
-    found = {}
-    for path in sorted(one for one in folder.rglob("*") if one.is_file()):
-        content = path.read_bytes()
-        name = path.relative_to(folder).as_posix()
-        if name.endswith("decision.json"):
-            document = json.loads(content)
-            del document["wall_seconds"]
-            content = json.dumps(document, sort_keys=True).encode()
-        if not name.endswith(("manifest.json", "report.html", "entry.json")):
-            found[name] = hashlib.sha256(content).hexdigest()
-    return found
+"""How many kills at random moments."""
+AT_CALLS = ("report", "convert by a cache", "collect", "train-online", "reproduce", "advise")
+"""Killed at every call that changes a file."""
 
 
 def kill_once(
-    command: str, number: int, expected: dict[str, str], longest: float
+    name: str, stage: Stage, folder: Path, moment: dict[str, Any], expected: tuple[Run, Any, Any]
 ) -> dict[str, Any]:
     """One kill, and the run after it."""
-    rng = np.random.default_rng([100, number])
-    with TemporaryDirectory() as name:
-        folder = Path(name)
-        if command == "report":
-            run("advise", folder, None)
-        moment = float(rng.uniform(0.0, longest))
-        killed, _ = run(command, folder, moment)
-        run(command, folder, None)
-        left = [path.name for pattern in LEFTOVERS for path in folder.rglob(pattern)]
-        same = digest(folder) == expected
-        advice = folder / "advice"
-        whole = not advice.exists() or verify(advice)
-    return {
-        "command": command,
-        "kill": number,
-        "moment": round(moment, 3),
-        "killed": killed,
-        "same": same,
-        "whole": whole,
-        "leftovers": left,
+    whole, before, after = expected
+    stage.prepare(name, folder)
+    words = COMMANDS[name].words
+    if "call" in moment:
+        ended = run_command(words, folder, at=moment["call"], action=die)
+    else:
+        ended = run_command(words, folder, processor_seconds=moment["share"] * whole.processor)
+    state, kept = find_state(folder, before, after), list_kept(folder)
+    again = run_command(words, folder)
+    written = {place for _, place in again.calls}
+    record = {
+        "command": name,
+        **moment,
+        "killed": ended.code == -9,
+        "found": state,
+        "code": again.code,
+        "end": find_state(folder, before, after),
+        "leftovers": find_leftovers(folder),
+        "finished": len(kept),
+        "done_again": len(kept & written),
     }
+    shutil.rmtree(folder)
+    return record | {"clean": is_clean(record)}
 
 
-def verify(folder: Path) -> bool:
-    """Whether an advice is unchanged."""
-    from nacre.files.manifest import find_changes, read_manifest
+def is_clean(record: dict[str, Any]) -> bool:
+    """Whether all that is promised was found."""
+    return (
+        record["found"] in ("old", "new")
+        and record["end"] == "new"
+        and not record["leftovers"]
+        and not record["done_again"]
+        and record["code"] == 0
+    )
 
-    manifest = read_manifest(folder)
-    return manifest is not None and not find_changes(folder, manifest)
+
+def list_moments(name: str, n_calls: int, every: int) -> list[dict[str, Any]]:
+    """Shares of the processor time, drawn once for all, then the calls."""
+    shares = np.random.default_rng(100).uniform(0.0, 1.0, RANDOM.get(name, 0))
+    moments: list[dict[str, Any]] = [{"share": round(float(share), 4)} for share in shares]
+    if name in AT_CALLS:
+        moments += [{"call": call} for call in range(0, n_calls, every)]
+    return moments
+
+
+def identify(record: dict[str, Any]) -> tuple[Any, ...]:
+    """What tells kills apart."""
+    return record["command"], record.get("share"), record.get("call")
 
 
 def main() -> None:
-    """Kill every command so many times, as far as there is no record yet."""
+    """All kills that have no record yet."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("results/faults"))
-    parser.add_argument("--kills", type=int, default=10)
-    parser.add_argument("--only", nargs="*", default=list(COMMANDS))
+    parser.add_argument("--only", nargs="*", default=list(RANDOM))
+    parser.add_argument("--every", type=int, default=1, help="Only each n-th of the calls.")
+    parser.add_argument("--work", type=Path, help="A folder to go on with; else a passing one.")
     options = parser.parse_args()
     file = options.out / "kills.jsonl"
-    done = {(record["command"], record["kill"]) for record in read_lines(file)}
-    for command in options.only:
-        left = [number for number in range(options.kills) if (command, number) not in done]
-        if not left:
-            continue
-        with TemporaryDirectory() as name:
-            folder = Path(name)
-            if command == "report":
-                run("advise", folder, None)
-            _, longest = run(command, folder, None)
-            expected = digest(folder)
-        for number in left:
-            record = kill_once(command, number, expected, longest)
-            append_line(file, record)
-            print(*record.values(), flush=True)
+    done = {identify(record) for record in read_lines(file)}
+    import_all()
+    with TemporaryDirectory() as root:
+        stage = Stage((options.work or Path(root)).resolve())
+        for name in options.only:
+            expected = stage.expect(name)
+            moments = list_moments(name, len(expected[0].calls), options.every)
+            for moment in moments:
+                if identify({"command": name, **moment}) in done:
+                    continue
+                record = kill_once(name, stage, stage.root / "killed", moment, expected)
+                append_line(file, record)
+                if not record["clean"]:
+                    print(record, flush=True)
+            print(f"{name}: {len(moments)} kills, {count_seconds():.0f} s", flush=True)
 
 
 if __name__ == "__main__":

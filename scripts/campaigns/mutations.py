@@ -1,29 +1,39 @@
 """Files of every format, damaged at random: each is refused, or harmless and equal.
 
-    python scripts/campaigns/mutations.py --rounds 10 --out results/faults
+    python scripts/campaigns/mutations.py --rounds 100 --out results/faults
 
 A round flips bits in, cuts or splices each kind of file 20 times. Rounds that have a record are not
 run again. "different" is what was read as if it were right but holds something else; it must not
-occur where nacre writes digests.
+occur where nacre writes digests. Files are opened many in one process, without the isolation, which
+is the harder test and takes little time. One that ends that process is opened again as users open
+it: in a process of its own.
 """
 
 from __future__ import annotations
 
 import argparse
 import collections
+import contextlib
+import json
+import os
+import resource
+import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
 from nacre.errors import InputError
 from nacre.experiments.records import append_line, read_lines
+from nacre.files.isolation import SWITCH
 
 PER_ROUND = 20
+LONGEST = 10
+"""Seconds on the clock for one file."""
 
 
 @dataclass(frozen=True)
@@ -174,34 +184,118 @@ def mutate(content: bytes, rng: np.random.Generator) -> bytes:
     return bytes(changed)
 
 
-def run_round(name: str, number: int, folder: Path) -> dict[str, Any]:
-    """The outcomes of one round of mutations of one kind."""
-    kind, rng = KINDS[name], np.random.default_rng([100, number])
-    path = folder / kind.name
+def try_one(kind: Kind, path: Path, content: bytes, expected: str) -> tuple[str, str]:
+    """What comes of a file with this content, and what was said if that is not as it should be."""
+    path.write_bytes(content)
+    try:
+        return ("equal" if str(kind.read(path)) == expected else "different"), ""
+    except InputError as error:
+        return ("refused" if "\n" not in error.problems[0] else "several lines"), ""
+    except Exception as error:
+        return "raised", f"{type(error).__name__}: {error!s:.100}"
+
+
+def run_isolated(kind: Kind, path: Path, content: bytes, expected: str) -> tuple[str, str]:
+    """The same for a file that ended the process: as users open it, in a process of its own."""
+    os.environ[SWITCH] = "on"
+    try:
+        return try_one(kind, path, content, expected)
+    finally:
+        os.environ[SWITCH] = "off"
+
+
+def serve(name: str, folder: Path, place: tuple[int, int], last: int, answers: IO[str]) -> None:
+    """In a fork: try one mutation after the other from a place on, and say what came of each."""
+    kind, path = KINDS[name], folder / KINDS[name].name
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     kind.write(path)
     good, expected = path.read_bytes(), str(kind.read(path))
-    counts: collections.Counter[str] = collections.Counter()
-    told = []
-    began = time.process_time()
-    for _ in range(PER_ROUND):
-        content = mutate(good, rng)
-        path.write_bytes(content)
-        try:
-            same = str(kind.read(path)) == expected
-            outcome = "equal" if same else "different"
-        except InputError as error:
-            outcome = "refused" if "\n" not in error.problems[0] else "several lines"
-        except Exception as error:
-            outcome = "raised"
-            told.append(f"{type(error).__name__}: {error!s:.100}")
-        counts[outcome] += 1
+    for number in range(place[0], last):
+        rng, began = np.random.default_rng([100, number]), time.process_time()
+        for index in range(PER_ROUND):
+            content = mutate(good, rng)
+            if (number, index) < place:
+                continue
+            # Whatever hangs is ended, and tried again under the limits of the isolation.
+            signal.alarm(LONGEST)
+            outcome = try_one(kind, path, content, expected)
+            signal.alarm(0)
+            seconds = time.process_time() - began
+            print(json.dumps([number, index, *outcome, seconds]), file=answers, flush=True)
+
+
+def run_rounds(name: str, first: int, last: int, folder: Path) -> Iterator[dict[str, Any]]:
+    """The records of some rounds, many mutations in one process; it is replaced where it dies."""
+    place = (first, 0)
+    outcomes: list[tuple[str, str]] = []
+    deaths, seconds = 0, 0.0
+    while place[0] < last:
+        for number, index, *outcome, seconds in _fork(name, folder, place, last):
+            outcomes.append((outcome[0], outcome[1]))
+            place = (number, index + 1)
+            if index + 1 == PER_ROUND:
+                yield _describe(name, number, outcomes, deaths, seconds)
+                outcomes, deaths, place = [], 0, (number + 1, 0)
+        if place[0] == last:
+            return
+        # The one whose turn it was ended the process.
+        outcomes.append(_try_again(name, folder, place))
+        deaths += 1
+        place = (place[0], place[1] + 1)
+        if place[1] == PER_ROUND:
+            yield _describe(name, place[0], outcomes, deaths, seconds)
+            outcomes, deaths, place = [], 0, (place[0] + 1, 0)
+
+
+def _fork(name: str, folder: Path, place: tuple[int, int], last: int) -> Iterator[list[Any]]:
+    """What a fork says, line by line, until it ends."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reading)
+        with contextlib.suppress(BaseException), os.fdopen(writing, "w") as answers:
+            serve(name, folder, place, last, answers)
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as lines:
+        for line in lines:
+            yield json.loads(line)
+    os.waitpid(child, 0)
+
+
+def _try_again(name: str, folder: Path, place: tuple[int, int]) -> tuple[str, str]:
+    """A mutation that ended the process, opened as users open it; in a fork again."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        kind, path = KINDS[name], folder / KINDS[name].name
+        kind.write(path)
+        good, expected = path.read_bytes(), str(kind.read(path))
+        rng = np.random.default_rng([100, place[0]])
+        content = [mutate(good, rng) for _ in range(place[1] + 1)][-1]
+        with os.fdopen(writing, "w") as answer:
+            json.dump(run_isolated(kind, path, content, expected), answer)
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as answer:
+        said = answer.read()
+    os.waitpid(child, 0)
+    outcome, told = json.loads(said) if said else ("aborted", f"mutation {place}")
+    return outcome, told
+
+
+def _describe(
+    name: str, number: int, outcomes: list[tuple[str, str]], deaths: int, seconds: float
+) -> dict[str, Any]:
     return {
         "kind": name,
         "round": number,
-        "digests": kind.digests,
-        "outcomes": dict(counts),
-        "told": told,
-        "processor_seconds": round(time.process_time() - began, 2),
+        "digests": KINDS[name].digests,
+        "outcomes": dict(collections.Counter(outcome for outcome, _ in outcomes)),
+        "told": [told for _, told in outcomes if told],
+        "ended_a_parser": deaths,
+        "processor_seconds": round(seconds, 2),
     }
 
 
@@ -209,17 +303,35 @@ def main() -> None:
     """Run the rounds that have no record yet."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("results/faults"))
-    parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--rounds", type=int, default=100)
+    parser.add_argument("--at-once", type=int, default=10, help="Rounds of one kind in a row.")
     parser.add_argument("--only", nargs="*", default=list(KINDS))
     options = parser.parse_args()
     file = options.out / "mutations.jsonl"
     done = {(record["kind"], record["round"]) for record in read_lines(file)}
-    for number in range(options.rounds):
-        for name in (one for one in options.only if (one, number) not in done):
+    os.environ[SWITCH] = "off"
+    import_all()
+    for first in range(0, options.rounds, options.at_once):
+        for name in options.only:
+            last = min(first + options.at_once, options.rounds)
+            left = [number for number in range(first, last) if (name, number) not in done]
+            if not left:
+                continue
             with TemporaryDirectory() as folder:
-                record = run_round(name, number, Path(folder))
-            append_line(file, record)
-            print(name, number, record["outcomes"], record["told"], flush=True)
+                for record in run_rounds(name, left[0], last, Path(folder)):
+                    append_line(file, record)
+                    print(name, record["round"], record["outcomes"], record["told"], flush=True)
+
+
+def import_all() -> None:
+    """Import what the forks need; nothing is computed here."""
+    import h5py  # noqa: F401
+    import onnx  # noqa: F401
+    import onnxruntime  # noqa: F401
+    import pyarrow.parquet  # noqa: F401
+
+    from nacre import costs, logs, policies  # noqa: F401
+    from nacre.advice import encoding  # noqa: F401
 
 
 if __name__ == "__main__":

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ from nacre.advice.names import Names
 from nacre.costs import IndexSets, Transport, groups
 from nacre.costs.group_names import name_groups
 from nacre.logs import Log, read_log
+from nacre.logs.schema.encoding import ColumnEncoding
 
 NAMED = Names(("none", "low"), (), ("idle",), ("pressure", "age"))
 
@@ -68,3 +71,40 @@ def test_thresholds_take_the_names_of_the_columns() -> None:
     columns: dict[str, Any] = {"columns": {"action": ["push"]}}
     named = dataclasses.replace(log, provenance=columns)
     assert name_groups(statewise, log.action_space, named) == ("push ≤ 0", "push > 0")
+
+
+def test_states_of_a_table_are_shown_as_its_rows(tmp_path: Path) -> None:
+    """Texts, times and what is missing, not the numbers that they became."""
+    (tmp_path / "calls.csv").write_text(
+        "called at,day,region,size,income,go,gain\n"
+        "2024-01-31 23:58,2024-02-01,north,M,52000,0,1\n"
+        "2024-02-01 00:01,2024-02-04,,L,,1,2\n"
+        "1969-12-31 07:30,2024-02-05,south,S,0.125,1,3\n"
+    )
+    columns: dict[str, Any] = {
+        "episode": False,
+        "terminated": True,
+        "observation": ["called at", "day", "region", "size", "income"],
+        "action": "go",
+        "reward": "gain",
+        "labels": {"size": ["S", "M", "L"]},
+        "encode": {"called at": "time", "day": "date", "region": "one_hot"},
+        "missing": {"region": "category", "income": "mean"},
+    }
+    log = read_log(tmp_path / "calls.csv", columns=columns)
+    names = Names.of_log(log)
+    shown = [names.name_state(state) for state in np.asarray(log.observations)]
+    assert shown == [
+        "called at Wed 23:58, day Thu, region north, size M, income 52000",
+        "called at Thu 00:01, day Sun, region missing, size L, income missing",
+        "called at Wed 07:30, day Mon, region south, size S, income 0.125",
+    ]
+    again = Names.of_record(json.loads(json.dumps(names.as_json())))
+    assert again == names
+    assert again.name_state([1.0, 2.0]) == "(1, 2)"
+    assert Names.of_record({"encodings": [{"kind": "magic"}]}) == Names()
+
+
+def test_rare_categories_are_shown_as_other() -> None:
+    encoding = ColumnEncoding("town", "one_hot", ("Bonn",), other=True, missing="category")
+    assert [encoding.show(row) for row in np.eye(3)] == ["Bonn", "other", "missing"]

@@ -93,7 +93,7 @@ def test_an_estimate_of_many_episodes_has_their_bounds() -> None:
     assert scale_estimate(one, 1.0) is one
 
 
-def test_without_a_discount_only_one_step_is_allowed() -> None:
+def test_without_a_discount_every_episode_has_to_end() -> None:
     config = dataclasses.replace(CONFIG, discount=1.0)
     steps = np.arange(6)
     log = log_from_arrays(
@@ -106,7 +106,7 @@ def test_without_a_discount_only_one_step_is_allowed() -> None:
     )
     assert settle_discount(config, log).discount < 1
     assert settle_discount(CONFIG, make_rooms_log()) is CONFIG
-    with pytest.raises(InputError, match="discount = 1: is for logs whose episodes all end after"):
+    with pytest.raises(InputError, match="30 of 30 episodes do not end but are cut off"):
         settle_discount(config, make_rooms_log())
 
 

@@ -530,7 +530,7 @@ def test_discount_and_confidence_may_be_given_beside_a_configuration() -> None:
     advice = ask_about_rooms(discount=0.5, confidence=0.9)
     assert advice.record.config["discount"] == 0.5
     assert advice.record.confidence_level == 0.9
-    with pytest.raises(InputError, match="discount = 1: is for logs"):
+    with pytest.raises(InputError, match="discount = 1: 30 of 30 episodes do not end"):
         ask_about_rooms(discount=1.0)
 
 

@@ -10,6 +10,7 @@ from gymnasium.spaces import Box, Discrete
 
 from nacre.advice.starts import read_start
 from nacre.errors import InputError
+from nacre.logs import read_log
 from nacre.policies import Signature
 
 PLANE = Signature(Box(-np.inf, np.inf, (2,)), Box(-1.0, 1.0, (1,)))
@@ -84,3 +85,28 @@ def test_wrong_files_are_named(tmp_path: Path) -> None:
         with pytest.raises(InputError) as caught:
             read_start(str(tmp_path / name), PLANE)
         assert str(caught.value).startswith(f"{tmp_path / name}: {words}"), name
+
+
+def test_rows_of_the_log_s_own_table_are_states(tmp_path: Path) -> None:
+    """By their names, in whatever order, with texts and what is missing."""
+    (tmp_path / "log.csv").write_text(
+        "age,region,go,gain\n30,north,0,1\n,south,1,2\n52,north,1,3\n"
+    )
+    columns = {
+        "episode": False,
+        "terminated": True,
+        "observation": ["age", "region"],
+        "action": "go",
+        "reward": "gain",
+        "encode": {"region": "one_hot"},
+        "missing": {"age": "median"},
+    }
+    log = read_log(tmp_path / "log.csv", columns=columns)
+    signature = Signature(log.observation_space, log.action_space)
+    start = tmp_path / "start.csv"
+    start.write_text("region;note;age\nsouth;x;\nnorth;y;30\n")
+    rows = read_start(str(start), signature, log)
+    np.testing.assert_array_equal(rows, np.asarray(log.observations)[[1, 0]])
+    start.write_text("age,region\n30,west\n")
+    with pytest.raises(InputError, match=r"start.csv: state 0: column 'region': 'west' is none of"):
+        read_start(str(start), signature, log)

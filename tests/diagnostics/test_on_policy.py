@@ -317,3 +317,22 @@ def test_half_of_the_log_is_enough() -> None:
     assert half.on_policy
     assert not Behaviour(scores, np.array([True, False]), 0.49, 0.0).on_policy
     assert not Behaviour(scores, np.array([True, True]), 1.0, 9.0, False).on_policy
+
+
+def test_a_clone_may_be_as_wrong_as_it_says() -> None:
+    """A rare action is more frequent in the log than its clone says: one in a hundred."""
+    rng = np.random.default_rng(100)
+    shares = np.array([[0.6, 0.39, 0.01]])
+    clone = TabularPolicy.from_probabilities(np.array([[0.606, 0.393, 0.001]]))
+    log = Log.from_arrays(
+        np.zeros(20_000, int),
+        rng.choice(3, size=20_000, p=shares[0]),
+        np.zeros(20_000),
+        np.ones(20_000, bool),
+        observation_space=gymnasium.spaces.Discrete(1),
+        action_space=gymnasium.spaces.Discrete(3),
+    )
+    assert not examine_behaviour(log, clone).on_policy
+    assert examine_behaviour(log, clone, uncertainty=0.009).on_policy
+    other = TabularPolicy.from_probabilities(np.array([[0.3, 0.3, 0.4]]))
+    assert not examine_behaviour(log, other, uncertainty=0.009).on_policy

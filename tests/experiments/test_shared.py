@@ -56,6 +56,14 @@ def test_logs_are_collected_once(shared: Shared, monkeypatch: pytest.MonkeyPatch
     assert collect.calls == 2
 
 
+def test_parts_that_a_kill_left_beside_the_log_go(shared: Shared) -> None:
+    shared.log(1000)
+    parts = shared.folder / "log-1000.parts"
+    parts.mkdir()
+    shared.log(1000)
+    assert not parts.exists()
+
+
 def test_evaluations_are_kept_with_their_critics(
     shared: Shared, monkeypatch: pytest.MonkeyPatch
 ) -> None:

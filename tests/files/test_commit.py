@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import itertools
 import os
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from nacre.errors import InputError
 from nacre.files.commit import (
     COMMITTED,
     STAGING,
+    append_whole,
     check_writable,
     commit_files,
     settle,
@@ -144,9 +146,30 @@ def test_a_file_is_written_whole_or_stays_as_it_was(tmp_path: Path, number: int)
         assert [one.name for one in tmp_path.iterdir()] == ["file"]
 
 
+def test_lines_are_added_whole_or_the_file_stays_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "inner" / "lines"
+    append_whole(path, b"one\n")
+    with fail_at(tmp_path, -1, die) as faults:
+        append_whole(path, b"two\n")
+    assert path.read_bytes() == b"one\ntwo\n"
+    for at, number in zip(range(len(faults.names)), itertools.cycle(ERRORS), strict=False):
+        path.write_bytes(b"one\n")
+        with fail_at(tmp_path, at, raise_error(number)), contextlib.suppress(InputError):
+            append_whole(path, b"two\n")
+        assert path.read_bytes() in (b"one\n", b"one\ntwo\n")
+
+
+@pytest.mark.parametrize("left", [b"", b"one\n", b"one\n" * 30_000, b"one\n" + b"x" * 200_000])
+def test_what_was_not_written_to_its_end_goes(tmp_path: Path, left: bytes) -> None:
+    path = tmp_path / "lines"
+    path.write_bytes(left + b"cut o")
+    append_whole(path, b"two\n")
+    assert path.read_bytes() == left[: left.rfind(b"\n") + 1] + b"two\n"
+
+
 def test_what_a_killed_process_left_of_a_file_is_removed(tmp_path: Path) -> None:
     path = tmp_path / "file"
-    assert is_killed("write_until_killed", path=path, at=1)
+    assert is_killed("write_until_killed", path=path, at=2)
     assert len(list(tmp_path.iterdir())) == 1
     write_whole(path, b"new")
     assert [one.name for one in tmp_path.iterdir()] == ["file"]

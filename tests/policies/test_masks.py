@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +16,11 @@ import pytest
 from gymnasium.spaces import Box, Discrete
 
 from nacre.costs import LogStates, TransportCost, groups
+from nacre.errors import InputError
 from nacre.learners.one_step import ScoreObjective, follow_mask
 from nacre.learners.policy_tree import grow_tree
-from nacre.logs import Log
+from nacre.logs import Log, read_log
+from nacre.logs.drafting.column_map import draft_map
 from nacre.logs.schema.spaces import add_mask
 from nacre.policies import (
     BlackBox,
@@ -189,3 +193,32 @@ def test_costs_and_gradients_are_finite_with_masks() -> None:
     gradient = eqx.filter_grad(lambda p: objective(p, states, scores, jax.random.key(0)))(new)
     assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(gradient))
     assert float(jnp.max(jnp.abs(gradient.network.weights[-1]))) > 0
+
+
+def test_numbered_states_with_masks_cost_what_enumeration_says(tmp_path: Path) -> None:
+    """Followed: a line says how such states are read. Then every state and mask is counted."""
+    rng = np.random.default_rng(100)
+    lines = ["state,act,gain,allowed_0,allowed_1,allowed_2"]
+    for _ in range(200):
+        mask = [1, *map(int, rng.random(2) < 0.5)]
+        lines.append(f"{rng.integers(4)},{rng.choice(np.flatnonzero(mask))},1,{str(mask)[1:-1]}")
+    path = tmp_path / "log.csv"
+    path.write_text("\n".join(lines) + "\n")
+    columns = {"episode": False, "terminated": True, "observation": "state", "reward": "gain"}
+    with pytest.raises(InputError, match=r'encode.state = "one_hot"'):
+        read_log(path, columns=columns)
+    drafted = tomllib.loads(draft_map(path, ["reward=gain"]).text)
+    assert drafted["encode"] == {"state": "one_hot"}
+    log = read_log(path, columns=drafted)
+    signature = Signature(log.observation_space, log.action_space)
+    old, new = (MLPPolicy.init(jax.random.key(i), signature, hidden=(8,)) for i in range(2))
+    cost = TransportCost(5.0, 1.0, groups.indices([[0], [1, 2]]), state_measure=LogStates())
+    expected = 0.0
+    for state, *mask in itertools.product(range(4), (1,), (0, 1), (0, 1)):
+        row = np.array([*np.eye(4)[state], *mask], np.float32)
+        share = float((log.observations == row).all(axis=1).mean())
+        weights = [np.exp(p.network(jnp.asarray(row))) * np.array(mask) for p in (old, new)]
+        first, second = (np.asarray(weight / weight.sum()) for weight in weights)
+        moved = abs(first[0] - second[0])
+        expected += share * (5.0 * moved + 1.0 * (1.0 - moved))
+    assert cost.evaluate(old, new, log).total == pytest.approx(expected, rel=1e-4)

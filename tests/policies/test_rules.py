@@ -28,6 +28,12 @@ def test_the_first_box_decides() -> None:
     )
 
 
+def test_without_a_box_the_last_answer_is_the_only_one() -> None:
+    nothing = jnp.zeros((0, 2))
+    rule = RulePolicy(nothing, nothing, make_rule().outputs[:1], CHOICES, "categorical")
+    assert rule.decide(jnp.ones((4, 2))).tolist() == [0, 0, 0, 0]
+
+
 def test_digests_follow_the_boxes() -> None:
     rule = make_rule()
     moved = RulePolicy(rule.lower, rule.upper + 1.0, rule.outputs, CHOICES, "categorical")

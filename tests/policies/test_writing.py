@@ -16,22 +16,23 @@ from nacre.policies import (
     read_policy_with_provenance,
     write_policy,
 )
-from tests.support.policies import VECTOR
+from nacre.policies.mixture import mix_policies
+from tests.support.policies import VECTOR, make_policy
 
 TABLE = TabularPolicy.from_probabilities([[0.7, 0.3, 0.0], [0.1, 0.6, 0.3]])
 
 
 def make_rule() -> RulePolicy:
-    """A policy of a kind that has neither of the forms of a delivery."""
+    """A policy of a kind that has no tensors to write."""
     empty, signature = jnp.zeros((0, 3)), Signature(VECTOR, Discrete(2))
     return RulePolicy(empty, empty, jnp.zeros((1, 2)), signature, "categorical")
 
 
 def test_policies_without_a_file_form(tmp_path: Path) -> None:
-    rule = make_rule()
-    for name in ("p.onnx", "p.safetensors"):
+    arms = [make_policy("squashed_gaussian", seed=seed) for seed in (0, 1)]
+    for policy, name in ((mix_policies(*arms, 0.5), "p.onnx"), (make_rule(), "p.safetensors")):
         with pytest.raises(InputError, match="clone it into a network"):
-            write_policy(rule, tmp_path / name)
+            write_policy(policy, tmp_path / name)
     with pytest.raises(InputError, match=r"ends in \.safetensors, \.onnx or \.toml"):
         write_policy(TABLE, tmp_path / "p.pt")
     assert list(tmp_path.iterdir()) == []
@@ -50,6 +51,6 @@ def test_a_delivery_holds_every_format_and_what_acts_with_it(tmp_path: Path) -> 
 def test_a_delivery_removes_files_of_another_policy(tmp_path: Path) -> None:
     deliver_policy(TABLE, tmp_path, "new", {})
     delivery = deliver_policy(make_rule(), tmp_path, "new", {})
-    assert list(delivery.files) == ["new.toml", "predict.py"]
+    assert list(delivery.files) == ["new.toml", "new.onnx", "predict.py"]
     assert delivery.missing == ()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["new.toml", "predict.py"]
+    assert {path.name for path in tmp_path.iterdir()} == set(delivery.files)

@@ -19,7 +19,7 @@ from nacre.report.evidence import read_evidence
 from nacre.report.page import write_report
 from nacre.report.price_map import find_reach
 from nacre.report.prices import Prices, build_prices
-from nacre.report.rollout_pages import write_plan_page, write_watch_page
+from nacre.report.rollout_pages import format_plan, format_watch
 from nacre.report.sections.prices import REASONS
 from nacre.report.text import format_number
 from nacre.rollout.planning import make_plan
@@ -109,7 +109,9 @@ def test_pages_of_a_roll_out_fit(browser: Browser, tmp_path: Path, width: int) -
     returns = np.random.default_rng(100).normal(1.0, 0.8, 200)
     plan = make_plan(make_record(verdict="undecided", chosen="x" * 400), returns)
     look = look_at(plan, play_design(plan.design(plan.stages[1]), 100), 2).document
-    for file in (write_plan_page(plan, tmp_path), write_watch_page(plan, look, tmp_path, 60)):
+    for text in (format_plan(plan), format_watch(plan, look, 60)):
+        file = tmp_path / "page.html"
+        file.write_text(text, encoding="utf-8")
         opened = _open(browser, file, width)
         assert _find_overflowing(opened.page) == []
         opened.check_quiet()

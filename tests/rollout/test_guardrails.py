@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
+from nacre.advice.record import GuardrailEntry, Interval
 from nacre.errors import InputError
-from nacre.rollout.guardrails import parse_guardrail, read_outcomes
+from nacre.rollout.guardrails import parse_guardrail, read_outcomes, take_over
 from tests.support.logs import make_log
 
 
@@ -32,6 +35,9 @@ def test_an_episode_becomes_one_number() -> None:
         rail = parse_guardrail(f"chance:{reduction} <= 1")
         expected = [getattr(np, reduction)(part) for part in parts]
         np.testing.assert_allclose(read_outcomes(log, rail, 0.9), expected)
+    weighted = read_outcomes(log, parse_guardrail("chance:discounted <= 1"), 0.9)
+    expected = [part @ 0.9 ** np.arange(len(part)) for part in parts]
+    np.testing.assert_allclose(weighted, expected)
     last = read_outcomes(log, parse_guardrail("chance:last <= 1"), 0.9)
     np.testing.assert_array_equal(last, [part[-1] for part in parts])
     length = read_outcomes(log, parse_guardrail("length >= 1"), 0.9)
@@ -47,3 +53,30 @@ def test_a_column_that_is_not_there_is_named() -> None:
         read_outcomes(make_log(further=True), parse_guardrail("queue <= 1"), 0.9)
     with pytest.raises(InputError, match="no column 'mean'"):
         read_outcomes(make_log(further=True), parse_guardrail("mean <= 1"), 0.9)
+
+
+def enter(column: str, **facts: Any) -> GuardrailEntry:
+    known: dict[str, Any] = {"allowed": 0.02, "held": True, "broken": False}
+    return GuardrailEntry(column=column, change=Interval.of(), **(known | facts))
+
+
+def test_guardrails_of_a_decision_are_taken_over() -> None:
+    entries = [
+        enter("reopened"),
+        enter("calls answered", better="higher", allowed=1.5),
+        enter("same", better="higher", allowed=0.0),
+        enter("minutes"),
+        enter("unknown", allowed=None),
+        enter('"'),
+    ]
+    texts = take_over(entries, ["minutes:max <= 90"])
+    assert texts == (
+        "reopened:discounted - old <= 0.02",
+        '"calls answered":discounted - old >= -1.5',
+        "same:discounted - old >= 0",
+    )
+    rail = parse_guardrail(texts[1])
+    assert (rail.name, rail.reduction) == ("calls answered", "discounted")
+    assert (rail.relative, rail.at_most, rail.limit) == (True, False, -1.5)
+    with pytest.raises(InputError, match="expected NAME"):
+        take_over(entries, ["minutes < 90"])

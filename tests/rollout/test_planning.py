@@ -8,9 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from nacre.advice.record import check_decision
 from nacre.errors import InputError
 from nacre.rollout.plan_record import Plan, check_plan, read_plan
 from nacre.rollout.planning import PlanOptions, find_seen_share, make_plan
+from tests.support.estimates import add_guardrails
 from tests.support.rollout import make_record
 
 
@@ -44,6 +46,14 @@ def test_a_kept_policy_needs_no_stages(old_returns: np.ndarray) -> None:
     assert "nothing to roll out" in found.notes[0]
     with pytest.raises(InputError, match="--stage 1: the plan has no stages"):
         found.find_stage(1)
+
+
+def test_a_plan_takes_over_the_guardrails_of_its_decision(old_returns: np.ndarray) -> None:
+    document = make_record().as_json()
+    add_guardrails(document, 9.0)
+    options = PlanOptions(guardrails=("length >= 3",))
+    found = make_plan(check_decision(document), old_returns, options)
+    assert found.guardrails == ("length >= 3", "complaints:discounted - old <= 1")
 
 
 def test_an_open_verdict_gets_its_cheapest_next_step(old_returns: np.ndarray) -> None:

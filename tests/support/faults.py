@@ -13,45 +13,68 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-CALLS = ("fsync", "replace", "rename", "mkdir", "unlink", "rmdir", "ftruncate", "posix_fallocate")
+CALLS = (
+    *("fsync", "replace", "rename", "mkdir", "unlink", "rmdir", "link", "symlink"),
+    *("ftruncate", "truncate", "posix_fallocate", "write", "pwrite", "sendfile", "copy_file_range"),
+)
 
 
 class Faults:
     """Counts calls that change files under a folder, and lets one of them fail.
 
     Args:
-        folder: Calls on other places, and on what has no place, count only if they are `fsync`.
+        folder: Calls on other places, and on what has no place, do not count.
         at: Which call fails, counted from 0; -1 for none.
         action: What happens instead of it.
+
+    Attributes:
+        calls: Names and places of all calls so far.
     """
 
     def __init__(self, folder: Path, at: int, action: Callable[[], None]) -> None:
         self.folder, self.at, self.action = os.path.realpath(folder), at, action
-        self.names: list[str] = []
+        self.calls: list[tuple[str, str]] = []
 
-    def count(self, name: str) -> None:
-        """One more call."""
-        self.names.append(name)
-        if len(self.names) - 1 == self.at:
+    @property
+    def names(self) -> list[str]:
+        """Of all calls so far."""
+        return [name for name, _ in self.calls]
+
+    def count(self, name: str, place: str) -> None:
+        """One more call; the one whose turn it is fails."""
+        self.calls.append((name, place))
+        if len(self.calls) - 1 == self.at:
             self.action()
 
-    def concerns(self, place: Any) -> bool:
-        """Whether a call is about the folder."""
+    def locate(self, place: Any, within: int | None = None) -> str:
+        """Where in the folder a path or an open file is; nothing if it is elsewhere."""
         if isinstance(place, int):
-            with contextlib.suppress(OSError):
-                return str(Path(f"/proc/self/fd/{place}").readlink()).startswith(self.folder)
-            return False
-        return str(os.path.realpath(os.fspath(place))).startswith(self.folder)
+            place = _follow(place)
+            if not place.startswith("/"):
+                # A pipe or the like.
+                return ""
+        elif within is not None:
+            place = Path(_follow(within), os.fsdecode(place))
+        # The last part may be a link that is to be removed: it is not followed.
+        path = Path.cwd() / os.fsdecode(place)
+        found = str(path.parent.resolve() / path.name)
+        return found if f"{found}/".startswith(f"{self.folder}/") else ""
+
+
+def _follow(descriptor: int) -> str:
+    with contextlib.suppress(OSError):
+        return str(Path(f"/proc/self/fd/{descriptor}").readlink())
+    return "/"
 
 
 class _Written:
     """A file whose writes are counted."""
 
-    def __init__(self, file: Any, faults: Faults) -> None:
-        self._file, self._faults = file, faults
+    def __init__(self, file: Any, faults: Faults, place: str) -> None:
+        self._file, self._faults, self._place = file, faults, place
 
     def write(self, data: Any) -> Any:
-        self._faults.count("write")
+        self._faults.count("write", self._place)
         return self._file.write(data)
 
     def __enter__(self) -> Any:
@@ -75,17 +98,19 @@ def fail_at(folder: Path, at: int, action: Callable[[], None]) -> Iterator[Fault
         real = getattr(os, name)
 
         def call(place: Any, *arguments: Any, **options: Any) -> Any:
-            if "dir_fd" in options or faults.concerns(place):
-                faults.count(name)
+            found = faults.locate(place, options.get("dir_fd"))
+            if found:
+                faults.count(name, found)
             return real(place, *arguments, **options)
 
         return call
 
     def open_counted(file: Any, mode: str = "r", *arguments: Any, **options: Any) -> Any:
+        place = faults.locate(file) if set(mode) & set("wxa+") else ""
+        if place:
+            faults.count("open", place)
         stream = opened(file, mode, *arguments, **options)
-        if not set(mode) & set("wxa+") or not faults.concerns(file):
-            return stream
-        return _Written(stream, faults)
+        return _Written(stream, faults, place) if place else stream
 
     with contextlib.ExitStack() as stack:
         for name in CALLS:

@@ -147,6 +147,11 @@ def make_two_outcomes(folder: Path, rng: np.random.Generator, n: int = 300) -> P
     return _write(folder / "test.csv", ["visits", "variant", "clicked", "revenue"], rows)
 
 
+def make_million(folder: Path, rng: np.random.Generator) -> Path:
+    """A file of 30 MB."""
+    return make_many(folder, rng, 1_000_000)
+
+
 def make_many(folder: Path, rng: np.random.Generator, n: int = 20_000) -> Path:
     """Many rows, and many different texts in one column."""
     arms, towns = rng.integers(5, size=n), rng.zipf(1.5, size=n).clip(max=400)
@@ -169,5 +174,6 @@ TABLES: dict[str, Callable[[Path, np.random.Generator], Path]] = {
     "labels with unicode": make_unicode,
     "masks": make_masks,
     "two outcomes": make_two_outcomes,
-    "many rows": make_many,
+    "1,000,000 rows": make_million,
+    "20,000 rows": make_many,
 }

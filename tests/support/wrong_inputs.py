@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -31,6 +32,10 @@ ROWS_OF_TOWNS = HEAD + "\n" + "".join(f"30,town {i},none,1\n" for i in range(200
 MASKED = "\n".join(
     [HEAD + ",allowed_none,allowed_mail,allowed_call", *(row + ",1,1,1" for row in ROWS)]
 )
+AMERICAN = OFFERS.replace("north", "1/31/2024 8:30 AM").replace("south", "2/1/2024 9:05 PM")
+SHORT_YEARS = OFFERS.replace("north", "31/01/24").replace("south", "01/02/24")
+ANSWERS = re.sub(r",\d\.\d\n", lambda match: ",yes\n" if "0" in match[0] else ",no\n", OFFERS)
+CHANCES = "\n".join([HEAD + ",pscore", *(row[:-1] + "1,0.5" for row in ROWS)]) + "\n"
 VISITS = """patient,visit,pressure,dose,wellbeing,terminated
 a,0,150,0,1.0,false
 a,1,140,1,0.5,true
@@ -118,6 +123,7 @@ def _rule(text: str) -> Given:
 
 _UNNAMED: dict[str, Any] = {"reward": None, "observation": ["region"]}
 _NAMED: dict[str, Any] = {"reward": "Rewards", "observation": ["region"]}
+_AGE = _offers(observation=["age"], encode=None)
 GOOD = _offers()
 GOOD_VISITS = _visits()
 
@@ -140,6 +146,13 @@ FILES = [
         Given({"log.parquet": OFFERS}, MAP),
         GOOD,
     ),
+    Case(
+        "compressed, although it is not called so",
+        _offers(text=gzip.compress(OFFERS.encode(), mtime=0)),
+        _offers(text=gzip.compress(OFFERS.encode(), mtime=0), name="log.csv.gz"),
+    ),
+    Case("a spreadsheet that was called .csv", _offers(text=b"PK\x03\x04\x14\x00\xff\n"), GOOD),
+    Case("JSON", _offers(name="log.json", text="[]"), GOOD),
 ]
 MAPS = [
     Case("a key that is not known", _offers(rewrad="spent"), GOOD),
@@ -162,6 +175,14 @@ MAPS = [
     Case("an encoding of text that is not known", _offers(text_encoding="latin1x"), GOOD),
     Case("done and terminated", _visits(done="terminated", terminated="terminated"), GOOD_VISITS),
     Case("rare without a number", _offers(rare={"region": "few"}), _offers(rare={"region": 2})),
+    Case("a column in other letters", _offers(reward="Spent"), GOOD),
+    Case("two columns in one text", _offers(observation="age, region"), GOOD),
+    Case(
+        "an entry about a column that is not there",
+        _offers(missing={"regoin": "category"}),
+        _offers(missing={"region": "category"}),
+    ),
+    Case("one entry for all columns", _offers(missing="drop"), _offers(missing={"age": "drop"})),
     Case("a separator of two signs", _offers(separator="::"), GOOD),
     Case(
         "a map that is not TOML",
@@ -189,6 +210,8 @@ COLUMNS = [
         _offers(text=_swap("age,region", "x_0,x_2"), observation="x", encode={"x_2": "one_hot"}),
         _offers(text=_swap("age,region", "x_0,x_1"), observation="x", encode={"x_1": "one_hot"}),
     ),
+    Case("the action among the observations", _offers(observation=["age", "offer"]), _AGE),
+    Case("the reward among the observations", _offers(observation=["age", "spent"]), _AGE),
     Case("a text among the observations", _offers(encode=None), GOOD),
     Case(
         "labels for several columns at once",
@@ -316,6 +339,37 @@ VALUES = [
             encode={"region": "date"},
             time_format={"region": "%d.%m.%Y"},
         ),
+    ),
+    Case(
+        "times with AM and PM",
+        _offers(text=AMERICAN, encode={"region": "time"}),
+        _offers(
+            text=AMERICAN, encode={"region": "time"}, time_format={"region": "%m/%d/%Y %I:%M %p"}
+        ),
+    ),
+    Case(
+        "years of two digits",
+        _offers(text=SHORT_YEARS, encode={"region": "date"}, time_format={"region": "%d/%m/%Y"}),
+        _offers(text=SHORT_YEARS, encode={"region": "date"}, time_format={"region": "%d/%m/%y"}),
+    ),
+    Case(
+        "a total in the last row",
+        _offers(text=OFFERS + "Total,,,5.0\n"),
+        _offers(
+            text=OFFERS + "Total,,,5.0\n",
+            missing_values=["Total"],
+            missing={"age": "drop", "region": "drop", "offer": "drop"},
+        ),
+    ),
+    Case(
+        "yes and no as rewards",
+        _offers(text=ANSWERS),
+        _offers(text=ANSWERS, labels={**MAP["labels"], "reward": ["no", "yes"]}),
+    ),
+    Case(
+        "probabilities in per cent",
+        _offers(text=CHANCES.replace("0.5", "50")),
+        _offers(text=CHANCES),
     ),
     Case(
         "a flag that is neither true nor false", _visits(VISITS.replace("true", "2")), GOOD_VISITS

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import builtins
 import dataclasses
+import errno
 import json
 import os
 import pickle
 import socket
 import struct
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -24,6 +26,7 @@ from nacre.tracking.entries import clean_name, flatten, read_decision
 from nacre.tracking.mlflow_run import LONGEST_PARAMETER, check_store, shorten
 from nacre.tracking.tracker import FILES
 from nacre.training.progress import ProgressEvent
+from tests.support.faults import fail_at, raise_error
 from tests.support.made_up import make_advice
 from tests.support.rooms import BEST, make_candidate
 
@@ -461,3 +464,25 @@ def test_a_folder_may_be_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         pass
     with pytest.raises(InputError, match="holds too many runs"), open_tracking(tmp_path):
         pass
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("at", range(1, 9))
+def test_a_full_disk_costs_the_curves_and_nothing_else(tmp_path: Path, at: int) -> None:
+    directory = tmp_path / "curves"
+    with fail_at(directory, at, raise_error(errno.ENOSPC)) as faults:
+        try:
+            with (
+                warnings.catch_warnings(record=True) as told,
+                open_tracking(tensorboard=directory) as tracker,
+            ):
+                warnings.simplefilter("always")
+                tracker.start({"seed": 0})
+                # More than wait in the queue of the thread that writes.
+                for step in range(40):
+                    tracker.reporter(ProgressEvent("training", step, 40, step, 0.5, 1.0))
+        except InputError as error:
+            assert "(No space left on device); " in str(error)  # noqa: PT017
+            return
+    given_up = [str(one.message) for one in told if "is given up" in str(one.message)]
+    assert bool(given_up) == (len(faults.calls) > at)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from nacre.advice.entries import enter_finalist
+from nacre.advice.entries import enter_finalists
 from nacre.advice.further import describe_further
 from nacre.advice.gathering import gather_evidence
 from nacre.advice.old_value import value_old_policy
@@ -37,14 +37,7 @@ def build_advice(
     learned = [one for name, some in results.items() if name.startswith("learn ") for one in some]
     decision = apply_rule(config.rule, evidence, circumstances)
     old_value, returns = value_old_policy(setting, results)
-    entries = [
-        enter_finalist(
-            candidate, one, charge, results[f"overlap {place}"], decision, old_value, setting
-        )
-        for place, (candidate, one, charge) in enumerate(
-            zip(finalists, evidence, results["costs"], strict=True)
-        )
-    ]
+    entries = enter_finalists(setting, results, evidence, decision, old_value)
     chosen = entries[decision.chosen]
     record = DecisionRecord(
         verdict=decision.verdict,
@@ -81,6 +74,11 @@ def _remark(setting: Setting, checks: Any, learned: Sequence[Candidate]) -> tupl
     """What has to be said of log, policy, and candidates that were dropped."""
     notes = list(checks.problems)
     notes += [f"{one.name} was not proposed. {one.problem}" for one in learned if one.problem]
+    if setting.undiscounted:
+        notes.append(
+            f"a discount of 1 is stood for by {setting.config.discount:.6g}, and what that changes "
+            "in the log is charged on every gain"
+        )
     if setting.uncertainty > 0:
         notes.append(
             f"the old policy is a clone of the log: {setting.uncertainty:.1%} of its probability "

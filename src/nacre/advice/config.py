@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -24,6 +25,8 @@ from nacre.logs import Log
 KL_WEIGHT = 0.03
 ANY_DISCOUNT = 0.99
 """Stands for γ = 1 where no discount changes a value."""
+LARGEST_LOSS = 0.02
+"""Share of the log's rewards that the discount which stands for γ = 1 may take away."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,7 @@ class AdviceConfig:
         rule: From estimates to a decision.
         confidence: Probability with which the decision has to be right.
         learning_share: Share of the episodes that candidates are learned from; the others test.
-        discount: γ; 1 only where every episode ends after one step, see `settle_discount`.
+        discount: γ; 1 only where every episode ends, see `settle_discount`.
         look: Which look at a growing log this is; later looks have to prove more.
         looks: 1 if no other look was or will be taken.
         checks: How the log is checked before anything else.
@@ -147,20 +150,40 @@ def add_cost_factors(config: AdviceConfig, factors: Sequence[float]) -> AdviceCo
 
 
 def settle_discount(config: AdviceConfig, log: Log) -> AdviceConfig:
-    """Without a discount, values exist where episodes end; they are found where one step ends them.
+    """Without a discount, values exist where episodes end; a discount near one stands for it.
 
-    What follows a step that ends an episode is nothing, whatever its discount: γ = 1 and every
-    other γ give the same values.
+    What follows a step that ends an episode is nothing, whatever its discount: after episodes of
+    one step every γ gives the same values. Where they are longer, see `stand_for_one`.
 
     Raises:
-        InputError: If γ is 1 and an episode has more steps, or was cut off.
+        InputError: If γ is 1 and an episode was cut off before it ended.
     """
     if config.discount < 1.0:
         return config
-    ends = bool(np.all(log.terminated[log.offsets[1:] - 1]))
-    if not (ends and int(log.episode_lengths.max()) == 1):
+    cut = np.flatnonzero(~np.asarray(log.terminated)[log.offsets[1:] - 1])
+    if len(cut):
         raise InputError(
-            "discount = 1: is for logs whose episodes all end after one step; give one below 1, "
-            "such as 0.999"
+            f"discount = 1: {len(cut):,} of {log.n_episodes:,} episodes do not end but are cut "
+            f"off, the first is episode {cut[0]}; give a discount below 1, such as 0.999, or only "
+            "episodes that end"
         )
-    return dataclasses.replace(config, discount=ANY_DISCOUNT)
+    return dataclasses.replace(config, discount=stand_for_one(log))
+
+
+def stand_for_one(log: Log) -> float:
+    """A discount so near one that it takes little of the log's rewards away.
+
+    Estimators need one below 1: it is what bounds a policy that never ends. The share that it takes
+    away, Σ |r_t| (1 - γ^t) / Σ |r_t| over N rows, is charged (see `charge_discount`); what lies
+    outside of the log may be worth 1 / (1 - γ) rewards, with the weight of one row in N. Both
+    together are least at a share of about √(t / 2N), t the mean step of a reward.
+    """
+    if int(log.episode_lengths.max()) == 1:
+        return ANY_DISCOUNT
+    steps = np.arange(len(log)) - np.repeat(log.offsets[:-1], log.episode_lengths)
+    sizes = np.abs(np.asarray(log.rewards, np.float64))
+    if not sizes.any():
+        return ANY_DISCOUNT
+    step = max(1.0, float(np.average(steps, weights=sizes)))
+    # 1 - γ^t ≤ t (1 - γ), so it is never more than this share.
+    return 1.0 - min(LARGEST_LOSS, math.sqrt(step / (2.0 * len(log)))) / step

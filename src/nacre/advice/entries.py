@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nacre.advice.charges import Charge
@@ -14,9 +15,11 @@ from nacre.advice.record import (
     GuardrailEntry,
     Interval,
     PriceEntry,
+    SegmentEntry,
     Value,
     finite,
 )
+from nacre.advice.segments import enter_segments
 from nacre.advice.setting import Setting
 from nacre.inference.break_even import find_break_even
 from nacre.inference.evidence import Evidence
@@ -24,6 +27,30 @@ from nacre.inference.guardrails import GuardrailEvidence
 from nacre.inference.intervals import find_centre
 from nacre.inference.rule import Decision, find_probability
 from nacre.learners.base import Candidate
+
+
+def enter_finalists(
+    setting: Setting,
+    results: Mapping[str, Any],
+    evidence: Sequence[Evidence],
+    decision: Decision,
+    old_value: Value,
+) -> list[CandidateEntry]:
+    """All finalists, out of the results of the graph."""
+    parts = zip(results["finalists"], evidence, results["costs"], strict=True)
+    return [
+        enter_finalist(
+            candidate,
+            one,
+            charge,
+            results[f"overlap {place}"],
+            decision,
+            old_value,
+            setting,
+            enter_segments(setting, results, place, decision.level),
+        )
+        for place, (candidate, one, charge) in enumerate(parts)
+    ]
 
 
 def enter_finalist(
@@ -34,6 +61,7 @@ def enter_finalist(
     decision: Decision,
     old_value: Value,
     setting: Setting,
+    segments: tuple[SegmentEntry, ...] = (),
 ) -> CandidateEntry:
     """One finalist as the record holds it."""
     level = decision.level
@@ -54,6 +82,7 @@ def enter_finalist(
         price=PriceEntry.from_price(charge.price),
         estimates=tuple(EstimateEntry.from_estimate(one, level) for one in evidence.estimates),
         guardrails=tuple(enter_guardrail(one, evidence, level) for one in evidence.guardrails),
+        segments=segments,
         overlap=overlap.as_json(),
         break_even=BreakEvenEntry(**dataclasses.asdict(break_even)),
     )

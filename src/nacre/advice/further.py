@@ -8,6 +8,7 @@ from typing import Any
 from nacre.advice.confounding import describe_confounding
 from nacre.advice.own_terms import describe_value
 from nacre.advice.risk import describe_risk
+from nacre.advice.segments import describe_segments, enter_segments
 from nacre.advice.setting import Setting
 from nacre.inference.evidence import Evidence
 from nacre.inference.intervals import find_hull
@@ -24,9 +25,11 @@ def describe_further(
     test = select_own(split.test)
     policies = split.old_policy, results["finalists"][decision.chosen].policy
     discount, terms = setting.config.discount, setting.cost.terms
+    segments = enter_segments(setting, results, decision.chosen, decision.level)
     further: dict[str, Any] = {
         "value": describe_value(terms, chosen, decision.level),
-        "risk": describe_risk(test, *policies, discount, decision.level),
+        "risk": describe_risk(test, *policies, discount, decision.level)
+        | describe_segments(segments),
     }
     # Only a switch can be turned into something worse.
     if decision.verdict == "switch":

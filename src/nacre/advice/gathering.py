@@ -9,10 +9,11 @@ from nacre.advice.guardrails import Outcome
 from nacre.advice.own_terms import scale_estimate
 from nacre.advice.plan import name_guardrail
 from nacre.advice.setting import Setting
-from nacre.advice.tasks import charge_overlap
+from nacre.advice.tasks import charge_discount, charge_overlap
 from nacre.diagnostics.overlap import Overlap
 from nacre.estimators.base import Estimate
 from nacre.inference.evidence import Evidence
+from nacre.logs import Log
 
 
 def gather_evidence(setting: Setting, results: Mapping[str, Any], place: int) -> Evidence:
@@ -26,19 +27,26 @@ def gather_evidence(setting: Setting, results: Mapping[str, Any], place: int) ->
     for number in range(len(setting.cost.terms.guardrails)):
         name = name_guardrail(number)
         outcome: Outcome = results[name]
-        charged = _charge(setting, results, place, outcome.adapt(overlap), f"{name} ")
+        adapted = outcome.adapt(overlap)
+        charged = _charge(setting, results, place, adapted, outcome.test, f"{name} ")
         guardrails.append(outcome.as_evidence(charged))
+    charged = _charge(setting, results, place, overlap, results["split"].test)
     return Evidence(
-        tuple(scale_estimate(one, episodes) for one in _charge(setting, results, place, overlap)),
+        tuple(scale_estimate(one, episodes) for one in charged),
         results["costs"][place].price,
         tuple(guardrails),
     )
 
 
 def _charge(
-    setting: Setting, results: Mapping[str, Any], place: int, overlap: Overlap, prefix: str = ""
+    setting: Setting,
+    results: Mapping[str, Any],
+    place: int,
+    overlap: Overlap,
+    test: Log,
+    prefix: str = "",
 ) -> Iterator[Estimate]:
     for estimator in setting.config.estimators:
         estimate = results[f"{prefix}estimate {estimator.name} {place}"]
         if estimate is not None:
-            yield charge_overlap(estimate, estimator, overlap)
+            yield charge_discount(setting, charge_overlap(estimate, estimator, overlap), test)

@@ -73,8 +73,8 @@ class Inputs:
             config,
             self.uncertainty,
             seed,
-            self.acting,
-            self.earlier,
+            acting=self.acting,
+            earlier=self.earlier,
         )
 
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from nacre.logs import Log, action_labels, observation_labels, own_names
+from nacre.logs.schema.encoding import ColumnEncoding, read_encodings, show_columns
 
 MOST_COORDINATES = 6
 MOST_NAMES = 1000
+TEXTS = ("actions", "action_columns", "states", "state_columns")
 
 
 @dataclass(frozen=True)
@@ -23,12 +25,14 @@ class Names:
         action_columns: Names of an action vector's coordinates.
         states: Labels of discrete states.
         state_columns: Names of a state vector's coordinates.
+        encodings: How columns of a table became a state vector; its states are shown as rows then.
     """
 
     actions: tuple[str, ...] = ()
     action_columns: tuple[str, ...] = ()
     states: tuple[str, ...] = ()
     state_columns: tuple[str, ...] = ()
+    encodings: tuple[ColumnEncoding, ...] = ()
 
     @classmethod
     def of_log(cls, log: Log) -> Names:
@@ -38,6 +42,7 @@ class Names:
             own_names(log, "action"),
             tuple(map(str, observation_labels(log) or ())),
             own_names(log, "observation"),
+            read_encodings(log.provenance.get("encoding")),
         )
 
     @classmethod
@@ -45,23 +50,29 @@ class Names:
         """What a record keeps of them; what is not a list of texts is left out."""
         kept = {
             name: tuple(map(str, facts[name]))
-            for name in cls.__dataclass_fields__
+            for name in TEXTS
             if isinstance(facts.get(name), list | tuple)
         }
-        return cls(**kept)
+        return cls(**kept, encodings=read_encodings(facts.get("encodings")))
 
-    def as_json(self) -> dict[str, list[str]]:
+    def as_json(self) -> dict[str, list[Any]]:
         """For the record; what is not named is left out, and so are very many names."""
-        return {
-            name: list(some) for name, some in asdict(self).items() if 0 < len(some) <= MOST_NAMES
-        }
+        named = {name: list(getattr(self, name)) for name in TEXTS}
+        named["encodings"] = [encoding.as_json() for encoding in self.encodings]
+        return {name: some for name, some in named.items() if 0 < len(some) <= MOST_NAMES}
 
     def name_action(self, action: Any) -> str:
         """A label, or numbers with the names of their coordinates."""
         return _name(action, self.actions, self.action_columns, "action")
 
     def name_state(self, state: Any) -> str:
-        """The same for a state."""
+        """The same for a state; the columns of a table where it was made from them."""
+        if self.encodings and isinstance(state, list | tuple | np.ndarray):
+            numbers = [one for one in np.ravel(state) if isinstance(one, float | np.floating)]
+            if len(numbers) == sum(len(one.features) for one in self.encodings):
+                shown = show_columns(self.encodings, numbers)
+                rest = [] if len(shown) <= MOST_COORDINATES else ["…"]
+                return ", ".join(shown[:MOST_COORDINATES] + rest)
         return _name(state, self.states, self.state_columns, "state")
 
 

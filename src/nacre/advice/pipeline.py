@@ -82,9 +82,11 @@ def advise(
     given = read_inputs(*inputs, columns=columns, acting=acting, earlier=earlier)
     if not isinstance(config, AdviceConfig):
         config = dataclasses.replace(suggest_config(given.log), **changes)
-    config = settle_discount(_set_levels(config, discount, confidence), given.log)
+    wanted = _set_levels(config, discount, confidence)
+    config = settle_discount(wanted, given.log)
     config = settle_propensities(config, given.log, given.uncertainty)
-    setting = given.as_setting(config, seed)
+    undiscounted = wanted.discount == 1.0 and int(given.log.episode_lengths.max()) > 1
+    setting = dataclasses.replace(given.as_setting(config, seed), undiscounted=undiscounted)
     folder = Path(resume) if resume else None
     kept = KeptTasks.open(folder, setting, given.candidates, began)
     graph = plan_tasks(setting, given.candidates)

@@ -9,6 +9,7 @@ from nacre.advice import tasks
 from nacre.advice.charges import charge_finalists
 from nacre.advice.finalists import MOST_FINALISTS, choose_finalists
 from nacre.advice.guardrails import open_outcome
+from nacre.advice.segments import plan_segments
 from nacre.advice.setting import Setting
 from nacre.learners.base import Candidate
 from nacre.parallel.graph import Task
@@ -50,7 +51,7 @@ def plan_tasks(setting: Setting, candidates: Sequence[Candidate] = ()) -> list[T
         graph += _plan_estimates(setting, place, "split")
         for name in guardrails:
             graph += _plan_estimates(setting, place, name, f"{name} ")
-    return graph
+    return graph + plan_segments(setting)
 
 
 def name_guardrail(number: int) -> str:

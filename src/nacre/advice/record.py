@@ -19,6 +19,7 @@ from nacre.advice.record_parts import (
     Number,
     Part,
     PriceEntry,
+    SegmentEntry,
     Value,
     finite,
 )
@@ -44,6 +45,7 @@ __all__ = [
     "Interval",
     "Part",
     "PriceEntry",
+    "SegmentEntry",
     "StartEntry",
     "Value",
     "check_decision",
@@ -79,6 +81,7 @@ class CandidateEntry(Part):
     price: PriceEntry
     estimates: tuple[EstimateEntry, ...] = ()
     guardrails: tuple[GuardrailEntry, ...] = ()
+    segments: tuple[SegmentEntry, ...] = ()
     overlap: dict[str, Any] = Field(default_factory=dict)
     break_even: BreakEvenEntry = BreakEvenEntry()
     notes: tuple[str, ...] = ()

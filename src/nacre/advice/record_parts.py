@@ -179,6 +179,30 @@ class GuardrailEntry(Part):
         )
 
 
+class SegmentEntry(Part):
+    """What one finalist gains in a part of the episodes, before the cost, in one episode.
+
+    `column` is empty for start states. `gain` has bounds that hold for all segments together;
+    `share` is that of the log's episodes. `reason` says why nothing is known.
+    """
+
+    column: str = ""
+    label: str
+    episodes: int
+    share: FiniteFloat
+    gain: Interval
+    basis: tuple[str, ...] = ()
+    reason: str = ""
+
+    @property
+    def answer(self) -> str:
+        """Better, worse, or not known: zero lies within the bounds."""
+        if self.gain.low is not None and self.gain.low > 0:
+            return "better"
+        worse = self.gain.high is not None and self.gain.high < 0
+        return "worse" if worse else "not known"
+
+
 def finite(number: float | None) -> float | None:
     """The number, or None where there is none or JSON has none for it."""
     return float(number) if number is not None and math.isfinite(number) else None

@@ -148,7 +148,7 @@ class Advice:
         """How raw columns become the policy's observations, and what its actions are called."""
         provenance = self.setting.log.provenance
         kept: dict[str, Any] = {
-            name: provenance.get(name) for name in ("columns", "encoding", "labels")
+            name: provenance.get(name) for name in ("columns", "encoding", "labels", "written")
         }
         kept["mask"] = self.new_policy.signature.n_masked
         return {name: value for name, value in kept.items() if value}

@@ -42,8 +42,12 @@ def describe_risk(
     if float(np.mean(going_on * discount**log.episode_lengths)) > MOST_CUT:
         return {"reason": "episodes are cut off before they end, so their returns are not known"}
     returns = np.asarray(log.returns(discount), np.float64)
+    return describe_returns(returns, weigh_episodes(log, old_policy, new_policy), level)
+
+
+def describe_returns(returns: Floats, weights: Floats | None, level: float) -> dict[str, Any]:
+    """The same of returns (E,) of the old policy, and weights (E,) that stand for the new one."""
     described = {"share": SHARE, "old": _measure(returns, np.ones(len(returns)), level)}
-    weights = _weigh(log, old_policy, new_policy)
     if weights is None:
         return described | {"reason": "the old policy has no probabilities to weigh episodes by"}
     effective = count_effective(weights)
@@ -64,8 +68,8 @@ def _measure(returns: Floats, weights: Floats, level: float) -> dict[str, Any]:
     }
 
 
-def _weigh(log: Log, old_policy: Policy, new_policy: Policy) -> Floats | None:
-    """(E,) products of ratios, one for each episode."""
+def weigh_episodes(log: Log, old_policy: Policy, new_policy: Policy) -> Floats | None:
+    """(E,) products of ratios, one for each episode; None where there are no probabilities."""
     answers = read_ratios(log, old_policy, new_policy, np.arange(len(log)))
     if answers is None:
         return None

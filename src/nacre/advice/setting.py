@@ -31,6 +31,7 @@ class Setting:
         config: How advice is found.
         uncertainty: Share of the old policy's probability that may lie on the wrong actions.
         seed: Everything random follows from it.
+        undiscounted: Whether the discount stands for γ = 1.
         acting: Further policies that acted in the log; its column `acting_policy` says where.
         earlier: Episodes at the log's beginning that an earlier advice was about: they are divided
             as they were then, so that nothing is tested on what it was learned from.
@@ -44,6 +45,7 @@ class Setting:
     config: AdviceConfig
     uncertainty: float
     seed: int
+    undiscounted: bool = False
     acting: tuple[Policy, ...] = ()
     earlier: int = 0
 

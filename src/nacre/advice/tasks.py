@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,7 @@ def check_log(setting: Setting, *, report: Any) -> LogChecks:
         setting.config.checks,
         seed=setting.seed,
         acting=setting.acting,
+        uncertainty=setting.uncertainty,
     )
 
 
@@ -140,6 +141,48 @@ def draw_gains(
     return draw(key, _pose(setting, split, estimator), prepared, candidate.policy)
 
 
+def estimate_candidates(
+    setting: Setting,
+    split: Split,
+    candidates: tuple[Candidate, ...],
+    overlaps: Sequence[Overlap],
+    *,
+    report: Callable[[ProgressEvent], None] = lambda event: None,
+    tell: Callable[[str], None] = lambda text: None,
+    see: Callable[[Estimator, Any, int, Estimate], None] = lambda *found: None,
+) -> list[list[Estimate]]:
+    """Of every candidate what every estimator says, less what is charged; one after the other.
+
+    Args:
+        setting: The setting.
+        split: Its test part is estimated from.
+        candidates: Candidates.
+        overlaps: How much of each lies outside of the test part.
+        report: Hears of each estimator's progress.
+        tell: Hears which estimator begins, in words.
+        see: Sees each estimate before charges: who says so, what it prepared, and the place.
+    """
+    estimates: list[list[Estimate]] = [[] for _ in candidates]
+    for estimator in setting.config.estimators:
+        tell(f"estimating by {estimator.name}")
+        prepared = prepare_estimator(setting, estimator, split=split, report=report)
+        for place, overlap in enumerate(overlaps):
+            found = estimate_gain(
+                setting,
+                estimator,
+                place,
+                split=split,
+                finalists=candidates,
+                prepared=prepared,
+                report=report,
+            )
+            if found is not None:
+                see(estimator, prepared, place, found)
+                charged = charge_overlap(found, estimator, overlap)
+                estimates[place].append(charge_discount(setting, charged, split.test))
+    return estimates
+
+
 def list_inapplicable(setting: Setting, split: Split) -> dict[str, str]:
     """Estimators that have nothing to say about such a log, and why."""
     reasons = {
@@ -154,6 +197,22 @@ def charge_overlap(estimate: Estimate, estimator: Estimator, overlap: Overlap) -
         return estimate
     penalty, allowance = overlap.charge(estimate.gain)
     return dataclasses.replace(estimate, overlap_penalty=penalty, overlap_allowance=allowance)
+
+
+def charge_discount(setting: Setting, estimate: Estimate, log: Log) -> Estimate:
+    """What a discount near one takes away, where it stands for γ = 1: once for each policy.
+
+    Of the old policy the log shows it: the mean of Σ |r_t| (1 - γ^t).
+    """
+    if not setting.undiscounted:
+        return estimate
+    sizes = dataclasses.replace(log, rewards=np.abs(log.rewards))
+    room = 2.0 * float(np.mean(sizes.returns(1.0) - sizes.returns(setting.config.discount)))
+    return dataclasses.replace(
+        estimate,
+        overlap_penalty=estimate.overlap_penalty + room,
+        overlap_allowance=estimate.allowance + room,
+    )
 
 
 def _pose(setting: Setting, split: Split, estimator: Estimator) -> Problem:

@@ -33,6 +33,7 @@ from nacre.logs.description import describe_columns
 from nacre.logs.schema.spaces import space_to_json
 from nacre.report.guardrails import state_guardrails
 from nacre.report.sections.base import build_context
+from nacre.report.segments import state_segments
 from nacre.report.terms import read_unit, state_highest_cost, state_payback, state_scope
 from nacre.report.text import spell_numbers
 
@@ -301,6 +302,7 @@ def print_advice(advice: Advice, out: Path | None) -> None:
         f"{_show(cost.transaction)}",
         f"break-even  {_show_break_even(record.break_even)}",
         *state_guardrails(record.chosen_entry),
+        *state_segments(record.chosen_entry),
     ]
     console = _console()
     console.print(Panel("\n".join(lines), title="nacre", expand=False), markup=False)

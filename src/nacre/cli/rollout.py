@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,9 +11,10 @@ from typing import Any
 from nacre.advice.record import Interval
 from nacre.cli.console import format_interval
 from nacre.errors import InputError
-from nacre.files.commit import write_whole
+from nacre.files.commit import commit_files, settle
 from nacre.logs.checks.problems import show_path
 from nacre.policies import Policy, fingerprint, read_policy
+from nacre.report.rollout_pages import PLAN_PAGE, WATCH_PAGE, format_plan
 from nacre.rollout.plan_record import FILE_NAME, Plan, PolicyFile
 
 LOOKS_FILE = "looks.jsonl"
@@ -96,28 +96,20 @@ def save_plan(plan: Plan, folder: Path, new_file: Path | None, old_file: Path | 
     Returns:
         The plan with the names of its policies' files.
     """
-    from nacre.report.rollout_pages import write_plan_page
-
-    files = {
-        "new_policy": _copy_policy(new_file, folder, "new"),
-        "old_policy": _copy_policy(old_file, folder, "old"),
-    }
-    plan = plan.model_copy(update=files)
+    contents: dict[str, bytes] = {}
+    named = {}
+    for name, source in (("new", new_file), ("old", old_file)):
+        entry = PolicyFile()
+        if source is not None and source.is_file():
+            target = f"policy/{name}{source.suffix}"
+            entry = PolicyFile(file=target, sha256=fingerprint(read_policy(source)))
+            contents[target] = source.read_bytes()
+        named[f"{name}_policy"] = entry
+    plan = plan.model_copy(update=named)
     text = json.dumps(plan.as_json(), indent=2, allow_nan=False) + "\n"
-    write_whole(folder / FILE_NAME, text.encode())
-    write_plan_page(plan, folder)
+    pages = {FILE_NAME: text.encode(), PLAN_PAGE: format_plan(plan).encode()}
+    commit_files(folder, contents | pages)
     return plan
-
-
-def _copy_policy(source: Path | None, folder: Path, name: str) -> PolicyFile:
-    if source is None or not source.is_file():
-        return PolicyFile()
-    target = folder / "policy" / f"{name}{source.suffix}"
-    policy = read_policy(source)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    if not (target.exists() and target.samefile(source)):
-        shutil.copyfile(source, target)
-    return PolicyFile(file=f"policy/{target.name}", sha256=fingerprint(policy))
 
 
 def load_policies(
@@ -143,21 +135,29 @@ def load_policies(
     return found
 
 
-def record_look(document: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Add a look to `looks.jsonl`, numbered and dated; the path of its bounds is left out."""
+def record_look(
+    document: dict[str, Any], folder: Path, format_page: Callable[[dict[str, Any]], str]
+) -> dict[str, Any]:
+    """Add a look to `looks.jsonl`, numbered and dated, and write its page; both or neither.
+
+    The path of its bounds is not in the line.
+    """
     file = folder / LOOKS_FILE
+    settle(folder)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        before = file.read_text(encoding="utf-8").count("\n") if file.exists() else 0
-        dated = document | {
-            "look": before + 1,
-            "time": datetime.now(UTC).isoformat(timespec="seconds"),
-        }
-        kept = {name: value for name, value in dated.items() if name != "path"}
-        with file.open("a", encoding="utf-8") as stream:
-            stream.write(json.dumps(kept, allow_nan=False) + "\n")
+        before = file.read_bytes() if file.exists() else b""
     except OSError as error:
         raise InputError(
-            f"{show_path(file)}: cannot be written ({error.strerror}); give --out"
+            f"{show_path(file)}: cannot be read ({error.strerror}); give --out"
         ) from None
+    # What was not written to its end is left out.
+    before = before[: before.rfind(b"\n") + 1]
+    dated = document | {
+        "look": before.count(b"\n") + 1,
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+    kept = {name: value for name, value in dated.items() if name != "path"}
+    line = json.dumps(kept, allow_nan=False) + "\n"
+    page = format_page(dated).encode()
+    commit_files(folder, {LOOKS_FILE: before + line.encode(), WATCH_PAGE: page})
     return dated

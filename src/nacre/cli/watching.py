@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import typer
 
@@ -14,7 +15,7 @@ from nacre.cli.rollout import describe_look, record_look
 from nacre.errors import InputError
 from nacre.logs import Log, read_log
 from nacre.policies import Policy
-from nacre.report.rollout_pages import WATCH_PAGE, write_watch_page
+from nacre.report.rollout_pages import WATCH_PAGE, format_watch
 from nacre.rollout.plan_record import Plan
 from nacre.rollout.verdicts import LiveVerdict
 from nacre.rollout.watching import look_at
@@ -40,17 +41,27 @@ class Watch:
 def take_look(job: Watch, seconds: int | None = None) -> LiveVerdict:
     """One look: recorded, shown on the page, and printed."""
     found = look_at(job.plan, _read(job), job.stage, job.policies, job.log)
-    document = record_look(found.document, job.folder)
-    write_watch_page(job.plan, document, job.folder, seconds)
+    try:
+        document = record_look(
+            found.document, job.folder, lambda dated: format_watch(job.plan, dated, seconds)
+        )
+    except InputError:
+        # Only the saving failed.
+        _print(job, found.document)
+        raise
+    _print(job, document)
+    if document["look"] == 1 and not (job.as_json or job.quiet):
+        typer.echo(f"the page: {job.folder / WATCH_PAGE}")
+    return found.verdict
+
+
+def _print(job: Watch, document: dict[str, Any]) -> None:
     if job.as_json:
         console.print_json(document)
     elif job.quiet:
-        typer.echo(found.verdict)
+        typer.echo(document["verdict"])
     else:
         typer.echo("\n".join(describe_look(document)))
-        if document["look"] == 1:
-            typer.echo(f"the page: {job.folder / WATCH_PAGE}")
-    return found.verdict
 
 
 def follow_log(job: Watch, every: float) -> LiveVerdict:

@@ -17,6 +17,7 @@ from nacre.costs.kinds import (
     TransportCost,
 )
 from nacre.costs.measures import FiniteStates, LogStates, StateMeasure, UniformBox, WeightedStates
+from nacre.costs.segment_terms import SegmentTerms
 from nacre.costs.sequence import SequenceCost, evaluate_sequence
 from nacre.costs.statewise import Comparison, Difference, StatewiseCost, Transport
 from nacre.costs.toml import build_cost, format_cost, parse_cost, read_cost, write_cost
@@ -39,6 +40,7 @@ __all__ = [
     "PolicyCost",
     "Rule",
     "RuleImportance",
+    "SegmentTerms",
     "SequenceCost",
     "StateGround",
     "StateImportance",

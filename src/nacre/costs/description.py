@@ -32,8 +32,8 @@ def describe_cost(cost: SwitchingCost) -> dict[str, Any]:
     form = _describe_short(cost) or _describe_long(cost)
     terms = cost.terms.as_json()
     guardrails = [one.as_json() for one in cost.terms.guardrails]
-    form |= {"value": terms} if terms else {}
-    return form | ({"guardrail": guardrails} if guardrails else {})
+    tables = {"value": terms, "guardrail": guardrails, "segments": cost.terms.segments.as_json()}
+    return form | {name: table for name, table in tables.items() if table}
 
 
 def _describe_long(cost: SwitchingCost) -> dict[str, Any]:

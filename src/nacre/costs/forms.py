@@ -26,6 +26,7 @@ from nacre.costs.tables import (
     LogForm,
     PlanForm,
     Price,
+    SegmentForm,
     States,
     ValueForm,
     Weight,
@@ -39,16 +40,18 @@ class CostTable(Form):
 
     value: ValueForm = Field(default_factory=ValueForm)
     guardrail: list[GuardrailForm] = Field(default_factory=list)
+    segments: SegmentForm = Field(default_factory=SegmentForm)
 
     def name(self, cost: SwitchingCost) -> SwitchingCost:
         """The cost with the names and terms that people know."""
         form = getattr(self, "groups", None)
         names = getattr(form, "names", None) or ()
         built = build_all(
-            {"value": self.value.build}
+            {"value": self.value.build, "segments": self.segments.build}
             | {f"guardrail[{place}]": one.build for place, one in enumerate(self.guardrail)}
         )
-        terms = dataclasses.replace(built.pop("value"), guardrails=tuple(built.values()))
+        value, segments = built.pop("value"), built.pop("segments")
+        terms = dataclasses.replace(value, guardrails=tuple(built.values()), segments=segments)
         return dataclasses.replace(cost, group_labels=tuple(names), terms=terms)
 
 

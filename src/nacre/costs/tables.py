@@ -15,6 +15,7 @@ from nacre.costs.groups import ActionGroups
 from nacre.costs.guardrail_terms import Better, GuardrailTerms
 from nacre.costs.importance import Rule, RuleImportance, StateImportance, TableImportance
 from nacre.costs.measures import FiniteStates, LogStates, StateMeasure, UniformBox, WeightedStates
+from nacre.costs.segment_terms import SegmentTerms
 from nacre.costs.value_terms import ValueTerms
 from nacre.costs.weights import read_weight
 from nacre.errors import InputError
@@ -69,6 +70,17 @@ class GuardrailForm(Form):
     def build(self) -> GuardrailTerms:
         """The guardrail."""
         return GuardrailTerms(**self.model_dump())
+
+
+class SegmentForm(Form):
+    """Parts of the episodes whose gains are asked for one by one."""
+
+    column: str = ""
+    start_states: bool = False
+
+    def build(self) -> SegmentTerms:
+        """The segments."""
+        return SegmentTerms(**self.model_dump())
 
 
 class GroupForm(Form):

@@ -11,26 +11,30 @@ from dataclasses import dataclass
 from typing import Any
 
 from nacre.costs.guardrail_terms import GuardrailTerms, check_columns
+from nacre.costs.segment_terms import SegmentTerms
 from nacre.errors import InputError
 
 LONGEST_UNIT = 24
+NO_SEGMENTS = SegmentTerms()
 
 
 @dataclass(frozen=True)
 class ValueTerms:
-    """The table [value] of a cost.toml, and its tables [[guardrail]].
+    """The table [value] of a cost.toml, and its tables [[guardrail]] and [segments].
 
     Args:
         unit: Of reward and cost, such as "€"; nothing if not given.
         episodes_per_day: How many episodes a day the policy runs.
         horizon_days: Days over which the switch has to pay.
         guardrails: Further outcomes that the switch must not make worse by much.
+        segments: Parts of the episodes whose gains are asked for one by one.
     """
 
     unit: str = ""
     episodes_per_day: float | None = None
     horizon_days: float | None = None
     guardrails: tuple[GuardrailTerms, ...] = ()
+    segments: SegmentTerms = NO_SEGMENTS
 
     def __post_init__(self) -> None:
         problems = check_columns(self.guardrails)
@@ -59,5 +63,6 @@ class ValueTerms:
 
     def as_json(self) -> dict[str, Any]:
         """The table [value] as the file has it; nothing where nothing was said."""
-        table = {name: value for name, value in vars(self).items() if name != "guardrails"}
+        others = ("guardrails", "segments")
+        table = {name: value for name, value in vars(self).items() if name not in others}
         return {name: value for name, value in table.items() if value not in ("", None)}

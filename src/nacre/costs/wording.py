@@ -137,6 +137,8 @@ def _model_at(location: Location) -> type[tables.Form]:
             return tables.ValueForm
         case [_, "guardrail"]:
             return tables.GuardrailForm
+        case [_, "segments"]:
+            return tables.SegmentForm
         case [_, "plan"]:
             return tables.PlanForm
     raise AssertionError(location)

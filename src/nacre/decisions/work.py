@@ -107,7 +107,7 @@ def decide(work: Work) -> Outcome:
             )
             for path in paths
         ]
-        start = None if entry.start is None else read_start(entry.start, old_policy.signature)
+        start = None if entry.start is None else read_start(entry.start, old_policy.signature, log)
         advice = advise(
             log,
             old_policy,

@@ -226,6 +226,7 @@ def check_log(
     *,
     seed: int = 0,
     acting: Sequence[Policy] = (),
+    uncertainty: float = 0.0,
 ) -> LogChecks:
     """Run all checks of a log.
 
@@ -237,6 +238,7 @@ def check_log(
         acting: Further policies that acted in the log; its column `acting_policy` says where.
             Drift and exploration are looked for in the old policy's own episodes: they go through
             all times, and what the others do is no change of the world.
+        uncertainty: Of a clone: share of its probability that may lie on the wrong actions.
     """
     duplicates = find_duplicates(log)
     own = select_own(log)
@@ -246,5 +248,5 @@ def check_log(
     keep = keep[find_acting(log)[keep] == 0]
     different = log if len(keep) == log.n_episodes else log.select(keep)
     drift = find_drift(different, exploring, level=config.level, seed=seed, whole=own)
-    behaviour = examine_behaviours(log, (exploring, *acting))
+    behaviour = examine_behaviours(log, (exploring, *acting), uncertainty)
     return LogChecks(duplicates, drift.renumber(keep), behaviour, exploration, exploring, config)

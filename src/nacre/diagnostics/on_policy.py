@@ -103,8 +103,15 @@ class Deviations(NamedTuple):
     possible: Bool[Array, " rows"]
 
 
-def examine_behaviour(log: Log, policy: Policy) -> Behaviour:
-    """Compare the log's actions with what the policy would do at the same states."""
+def examine_behaviour(log: Log, policy: Policy, uncertainty: float = 0.0) -> Behaviour:
+    """Compare the log's actions with what the policy would do at the same states.
+
+    Args:
+        log: The log.
+        policy: The policy that is said to have made it.
+        uncertainty: Of a clone: share of its probability that may lie on the wrong actions. Means
+            of numbers up to b may then be off by twice that share of b.
+    """
     ids, lengths = log.episode_ids, log.episode_lengths
     reach = jnp.ones(1) if policy.signature.discrete_actions else _action_range(policy)
     parts = []
@@ -117,30 +124,33 @@ def examine_behaviour(log: Log, policy: Policy) -> Behaviour:
     *totals, impossible = np.sum(parts, axis=0)
     sums, variances = np.split(np.stack(totals, axis=-1), 2, axis=-1)
     largest = np.asarray(found.largest, np.float64)
-    scores, foreign = _score(sums, variances, largest, lengths)
+    allowed = 2.0 * uncertainty * largest
+    scores, foreign = _score(sums, variances, largest, lengths, allowed)
     scores[impossible > 0] = np.inf
     own = ~(foreign | (impossible > 0))
     score, differs = _score(
-        sums[own].sum(axis=0), variances[own].sum(axis=0), largest, lengths[own].sum()
+        sums[own].sum(axis=0), variances[own].sum(axis=0), largest, lengths[own].sum(), allowed
     )
     share = float(lengths[own].sum() / lengths.sum())
     return Behaviour(scores, own, share, float(score), not differs)
 
 
-def examine_behaviours(log: Log, policies: Sequence[Policy]) -> Behaviour:
+def examine_behaviours(log: Log, policies: Sequence[Policy], uncertainty: float = 0.0) -> Behaviour:
     """The same where several policies acted, each in its episodes, the old one first.
 
-    All of them have to act like themselves, taken together as well.
+    All of them have to act like themselves, taken together as well. The uncertainty is the old
+    policy's.
     """
     acting = find_acting(log)
     if len(policies) == 1 or not acting.any():
-        return examine_behaviour(log, policies[0])
+        return examine_behaviour(log, policies[0], uncertainty)
     scores, own = np.zeros(log.n_episodes), np.zeros(log.n_episodes, bool)
     overall, consistent = 0.0, True
     for number, policy in enumerate(policies):
         chosen = np.flatnonzero(acting == number)
         if len(chosen):
-            found = examine_behaviour(log.select(chosen), policy)
+            allowed = 0.0 if number else uncertainty
+            found = examine_behaviour(log.select(chosen), policy, allowed)
             scores[chosen], own[chosen] = found.scores, found.own
             overall = max(overall, found.overall_score)
             consistent &= found.on_policy
@@ -149,14 +159,15 @@ def examine_behaviours(log: Log, policies: Sequence[Policy]) -> Behaviour:
 
 
 def _score(
-    sums: Floats, variances: Floats, largest: Floats, steps: NDArray[np.int64]
+    sums: Floats, variances: Floats, largest: Floats, steps: NDArray[np.int64], allowed: Floats
 ) -> tuple[Any, Any]:
     """How far sums (..., k) of numbers of mean zero lie out, and whether further than they may.
 
     Bernstein's inequality: sums of numbers no larger than b and of variance V are beyond x with a
-    probability of less than 2 exp(-s²/2), s = x / √(V + b x / 3). The score is the largest s.
+    probability of less than 2 exp(-s²/2), s = x / √(V + b x / 3). The score is the largest s. What
+    is `allowed` (k,) for each step does not count.
     """
-    reach = np.abs(sums)
+    reach = np.maximum(np.abs(sums) - allowed * steps[..., None], 0.0)
     scores = reach / np.sqrt(np.maximum(variances + largest * reach / 3.0, 1e-30))
     # x / steps, in units of √(V / steps).
     effects = reach / np.sqrt(np.maximum(variances * steps[..., None], 1e-30))

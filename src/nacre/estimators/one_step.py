@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 from nacre.errors import InputError
 from nacre.estimators.base import Basis, Estimate, Problem, Report, abstain
 from nacre.estimators.behaviour import mix_behaviours
+from nacre.estimators.misfit import bound_misfit
 from nacre.estimators.outcome_model import OutcomeModel, fit_outcomes
 from nacre.estimators.policy_ratios import (
     PolicyAnswers,
@@ -68,6 +69,8 @@ class Prepared:
         old_value: (n,) m(x, π_old), or m(x, a) where only the taken action's probability is sure.
         contexts: (n,) weight of each context: its frequency at the start over that in the log.
         unseen: Share of the start's contexts that the log never had.
+        misfit: Root mean square error of the reward model, at most, where probabilities are not
+            sure.
         draw_key: Of the actions drawn: all policies get the same noise, so that equal ones differ
             by nothing.
     """
@@ -79,6 +82,7 @@ class Prepared:
     old_value: Floats
     contexts: Floats
     unseen: float
+    misfit: float
     draw_key: PRNGKeyArray
 
 
@@ -169,6 +173,8 @@ class OneStep:
         predicted = outcomes.predict(log.actions)
         exact = self.propensities == "known"
         starts = weigh_starts(log, problem.start)
+        residuals = np.asarray(log.rewards, np.float64) - predicted
+        misfit = bound_misfit(rng, log, folds, residuals) if self.uncertainty else 0.0
         report(1.0)
         return Prepared(
             outcomes,
@@ -178,6 +184,7 @@ class OneStep:
             _value(outcomes, old) if exact else predicted,
             starts.weights,
             starts.unseen,
+            misfit,
             draw_key,
         )
 
@@ -289,12 +296,7 @@ class OneStep:
         error, degrees = find_spread(scores, reach, self.unseen_events)
         penalty = (scores.outside + prepared.unseen) * reach
         # Cauchy and Schwarz: errors of the probabilities meet those of the reward model.
-        penalty += (
-            2.0
-            * self.uncertainty
-            * math.sqrt(float(np.mean(weights**2)))
-            * float(np.std(scores.residuals))
-        )
+        penalty += 2.0 * self.uncertainty * math.sqrt(float(np.mean(weights**2))) * prepared.misfit
         expected = (1.0 - scores.outside) * float(prepared.contexts.mean())
         misfit = abs(float(np.mean(weights)) - expected)
         misfit_error = float(np.std(weights)) / math.sqrt(n)
@@ -306,6 +308,7 @@ class OneStep:
             "mean_weight_error": misfit,
             "residual_spread": float(np.std(scores.residuals)),
             "reward_range": reach,
+            "misfit": prepared.misfit,
         }
         if not math.isinf(scores.limit):
             diagnostics["clipping_limit"] = scores.limit

@@ -82,7 +82,7 @@ def choose_limit(
         fourth = float(np.mean(shifts**4) * np.mean(residuals**4))
         quantile = float(special.stdtrit(_degrees(len(shifts), variance, fourth), LEVEL))
         width = quantile * math.sqrt(variance / len(shifts)) + outside * reach
-        if width < best[0] - 1e-12:
+        if width < best[0] * (1.0 - 1e-12):
             best = width, limit, outside
     # A limit that no weight reaches and no mass exceeds is none.
     plain = best[1] >= float(ratios.ratios.max()) and best[2] <= 0.0

@@ -25,6 +25,8 @@ from nacre.policies.policy import Policy
 
 LEAST_EPISODES = 3
 """Fewer episodes have no spread to speak of."""
+LEAST_FLOOR = 1e-12
+"""Of a standard error where no reward differs from zero."""
 ABSENT_STATES = 512
 """States without a row at which two policies are compared."""
 
@@ -221,7 +223,7 @@ def _floor(observed: Observed) -> float:
     """Half of the span, with the weight of one further step at each of an episode's: never zero."""
     length = float(observed.chain.occupancy().sum())
     rows = len(observed.counts.rewards)
-    return max(observed.span / 2 * length / (rows + length), 1e-12)
+    return observed.span / 2 * length / (rows + length) or LEAST_FLOOR
 
 
 def _least_count(counts: Counts, visits: Floats) -> float:

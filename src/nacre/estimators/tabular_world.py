@@ -215,7 +215,7 @@ class Chain:
         target = counts.following[self.used_rows]
         right = earned + self.given[:, None]
         values = self._solver(right)
-        scale = 1.0 + np.abs(values).max()
+        scale = np.abs(values).max()
         for _ in range(60):
             left = right - values + _sum_by(source, data * values[target], counts.n_states)
             off = np.abs(left).max(axis=0)

@@ -7,6 +7,7 @@
 | `treatment` | CSV with named columns and texts, episodes of uneven length | none |
 | `offers` | Parquet of named columns | its probabilities, row by row |
 | `calls` | CSV of single decisions, texts and propensities: a bandit log | none |
+| `desk` | CSV of single decisions, with guardrails and segments | a rule file |
 | `trolley` | arrays with the names of D4RL | an ONNX file |
 
 The controller of the cart pushes weakly and shakily; a proposed one is firmer and steadier. It
@@ -16,7 +17,7 @@ not even that: a better one is to be found. SUMO simulated the traffic; every ot
 lines of our own.
 
 The files are made by `scripts/make_example.py`, `scripts/make_traffic_example.py`,
-`scripts/make_examples.py` and `scripts/make_calls_example.py`.
+`scripts/make_examples.py`, `scripts/make_calls_example.py` and `scripts/make_desk_example.py`.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ _SOURCES = {
     "treatment": ("log.csv", "clone", 0.99),
     "offers": ("log.parquet", "columns", 0.99),
     "calls": ("log.csv", "clone", 0.99),
+    "desk": ("log.csv", "old.toml", 1.0),
     "trolley": ("log.npz", "old.onnx", 0.97),
 }
 NAMES = tuple(_SOURCES)
@@ -118,6 +120,7 @@ class Sources:
         cost: The price of switching.
         columns: Which column of the log holds what, where the log does not say.
         discount: γ.
+        candidate: A policy that is proposed, where there is one.
     """
 
     log: Path
@@ -125,12 +128,15 @@ class Sources:
     cost: Path
     columns: Path | None = None
     discount: float = 0.99
+    candidate: Path | None = None
 
     def arguments(self) -> list[str]:
         """What `nacre advise` is called with."""
         given = ["--log", str(self.log), "--policy", self.policy, "--cost", str(self.cost)]
         if self.columns is not None:
             given += ["--columns", str(self.columns)]
+        if self.candidate is not None:
+            given += ["--candidate", str(self.candidate)]
         return [*given, "--discount", f"{self.discount:g}"]
 
 
@@ -138,13 +144,14 @@ def find_sources(name: str) -> Sources:
     """The files of an example, one of `NAMES`."""
     folder = find_directory(name)
     log, policy, discount = _SOURCES[name]
-    columns = folder / "map.toml"
+    columns, candidate = folder / "map.toml", folder / "proposal.toml"
     return Sources(
         folder / log,
         policy if policy in ("clone", "columns") else str(folder / policy),
         folder / "cost.toml",
         columns if columns.is_file() else None,
         discount,
+        candidate if candidate.is_file() else None,
     )
 
 

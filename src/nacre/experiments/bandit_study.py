@@ -36,7 +36,7 @@ SIZE = 3
 ACTIONS = (4, 8, 12, 20)
 ROWS = (1_000, 3_000, 10_000, 30_000, 100_000)
 PROPENSITIES = ("known", "estimated")
-FRESH = 20_000
+FRESH = 200_000
 """Contexts at which the truth is computed."""
 FOLDS = 5
 CLEAR = 0.1

@@ -18,6 +18,7 @@ from nacre.experiments.listing import (
 from nacre.experiments.listing import format_markdown as format_markdown
 from nacre.experiments.summary import Summary, summarise
 from nacre.experiments.tables import TABLES
+from nacre.files.commit import commit_files
 
 TITLES = {
     "gymnasium": "Gymnasium",
@@ -58,23 +59,21 @@ since; every record names the commit that made it.
 
 def write_page(out: Path, docs: Path) -> list[Path]:
     """Write `results.md` and a figure for each table that has records."""
-    docs.mkdir(parents=True, exist_ok=True)
-    sections, written = [INTRODUCTION], []
+    sections, files = [INTRODUCTION], {}
     for table in TABLES:
         summaries = summarise(table, out)
         if not summaries:
             continue
-        figure = docs / f"results-{table}.svg"
+        figure = f"results-{table}.svg"
         title = f"{TITLES[table]}: every run, true and published style"
-        figure.write_text(draw_table(summaries, title), encoding="utf-8")
-        written.append(figure)
-        sections.append(_write_section(table, summaries, figure.name))
+        files[figure] = draw_table(summaries, title).encode()
+        sections.append(_write_section(table, summaries, figure))
         comparisons = ablation.compare_costs(table, out)
         if comparisons:
             sections.append(_write_ablation(comparisons))
-    page = docs / "results.md"
-    page.write_text("\n".join(sections), encoding="utf-8")
-    return [page, *written]
+    files = {"results.md": "\n".join(sections).encode(), **files}
+    commit_files(docs, files)
+    return [docs / name for name in files]
 
 
 def _write_section(table: str, summaries: Sequence[Summary], figure: str) -> str:

@@ -20,7 +20,7 @@ from typing import Any
 from nacre.errors import InputError
 from nacre.experiments.manifest import NAME, build_manifest
 from nacre.experiments.tables import Row
-from nacre.files.commit import commit_files, settle, write_whole
+from nacre.files.commit import append_whole, commit_files, settle, write_whole
 
 FORMAT = 1
 CACHE = ".cache"
@@ -189,7 +189,7 @@ def format_lines(records: Iterable[Record]) -> bytes:
 
 def append_line(path: Path, record: Record) -> None:
     """Add a record of a study as the last line; a line that was cut off goes."""
-    write_lines(path, [*read_lines(path), record])
+    append_whole(path, format_lines([record]))
 
 
 def record_path(out: Path, row: Row, config: str, seed: int) -> Path:

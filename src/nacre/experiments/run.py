@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import itertools
 from collections.abc import Callable, Iterator, Sequence
@@ -230,7 +231,8 @@ def run_record(plan: Plan, row: Row, config: str, shared: Shared, log: Log) -> d
     }
     record["improvement"]["published_style"] = PublishedStyle.of(record).improvement
     if checkpoint is not None:
-        checkpoint.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            checkpoint.unlink(missing_ok=True)
     return record
 
 

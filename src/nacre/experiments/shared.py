@@ -81,7 +81,10 @@ class Shared:
         path, parts = self.folder / f"{name}.npz", self.folder / f"{name}.parts"
         if path.exists():
             with contextlib.suppress(InputError):
-                return read_log(path)
+                log = read_log(path)
+                # A kill may have come between the log and this.
+                discard_parts(parts)
+                return log
         log = collect_log(
             self.world,
             policy,
@@ -91,7 +94,6 @@ class Shared:
             uniform_steps=uniform_steps,
             on_rows=count_parts(self.report, "collecting, in percent", n_steps),
         )
-        self.folder.mkdir(parents=True, exist_ok=True)
         write_log(log, path)
         discard_parts(parts)
         return log

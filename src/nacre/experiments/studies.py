@@ -18,6 +18,7 @@ from nacre.experiments import (
     bundled_study,
     learner_study,
     partial_study,
+    risk_study,
     rollout_study,
     simulated_study,
 )
@@ -85,6 +86,7 @@ STUDIES = {
             partial_study.run_one,
             {"partial": partial_study.write_table},
         ),
+        Study("risk", risk_study.list_runs, risk_study.run_one, {"risk": risk_study.write_table}),
         Study(
             "simulated",
             simulated_study.list_runs,

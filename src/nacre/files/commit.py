@@ -66,6 +66,29 @@ def open_whole(path: Path) -> Iterator[IO[bytes]]:
         raise
 
 
+def append_whole(path: Path, lines: bytes) -> None:
+    """Add lines at the end of a file; what a killed process left of a line goes.
+
+    Raises:
+        InputError: If they cannot be written; the file is as it was.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("ab+") as file:
+            end = _find_last_line(file)
+            try:
+                file.truncate(end)
+                file.write(lines)
+                file.flush()
+                os.fsync(file.fileno())
+            except BaseException:
+                with contextlib.suppress(OSError):
+                    file.truncate(end)
+                raise
+    except OSError as error:
+        raise refuse(path, error) from None
+
+
 def commit_files(
     folder: Path, files: Mapping[str, bytes], *, kind: str = "", absent: tuple[str, ...] = ()
 ) -> None:
@@ -146,8 +169,9 @@ def recover(folder: Path) -> None:
 
 def refuse(path: Path, error: OSError) -> InputError:
     """What to say of a place that cannot be written to."""
+    place = "this folder" if path == Path() else path
     return InputError(
-        f"{path}: cannot be written ({error.strerror or error}); choose another place"
+        f"{place}: cannot be written ({error.strerror or error}); choose another place"
     )
 
 
@@ -169,6 +193,19 @@ def sync_tree(folder: Path) -> None:
             with (Path(place) / name).open("rb") as file:
                 os.fsync(file.fileno())
         sync_folder(Path(place))
+
+
+def _find_last_line(file: IO[bytes]) -> int:
+    """Where the last line of a file ends."""
+    end = file.seek(0, os.SEEK_END)
+    while end > 0:
+        begin = max(0, end - 2**16)
+        file.seek(begin)
+        found = file.read(end - begin).rfind(b"\n")
+        if found >= 0:
+            return begin + found + 1
+        end = begin
+    return 0
 
 
 def _open_part(path: Path) -> tuple[Path, IO[bytes]]:

@@ -15,6 +15,8 @@ import numpy as np
 
 from nacre.errors import InputError
 
+COLUMNS_KEY = "nacre columns"
+"""In the metadata of a model that takes the columns of a table."""
 MOST_NODES = 20_000
 MOST_NUMBERS = 10_000_000
 TYPES = {
@@ -68,6 +70,11 @@ def check_model(onnx: ModuleType, model: Any) -> None:
         onnx: The package.
         model: A parsed file.
     """
+    if any(entry.key == COLUMNS_KEY for entry in model.metadata_props):
+        raise InputError(
+            "takes the columns of a table, not observations; give the file beside it that ends in "
+            ".safetensors, .toml or .onnx alone"
+        )
     if len(model.functions) or len(model.training_info):
         raise InputError("defines functions or a training; export the policy for inference alone")
     nodes = model.graph.node

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from nacre.logs.checks.problems import show_names
 from nacre.logs.episodes import Log
+from nacre.logs.schema.encoding import ColumnEncoding
 from nacre.logs.schema.naming import (
     action_labels,
     action_names,
@@ -98,10 +99,9 @@ def _mark_mask(log: Log, rows: list[Row]) -> list[Row]:
 def _describe_encodings(log: Log, encodings: list[Any]) -> list[Row]:
     ranges = _find_ranges(log.observations)
     rows, place = [], 0
-    names = _entries(log, "columns").get("observation", [])
     for entry in encodings:
         column, kind = str(entry["column"]), str(entry["kind"])
-        width = sum(_belongs(str(name), column) for name in names)
+        width = len(ColumnEncoding.from_json(entry).features)
         labels = entry.get("labels", [])
         span = ranges[place] if kind == "number" else show_names(map(str, labels))
         encoding = "as it is" if kind == "number" else f"{kind.replace('_', '-')}, {width} numbers"
@@ -120,12 +120,6 @@ def _describe_encodings(log: Log, encodings: list[Any]) -> list[Row]:
         )
         place += width
     return _cut(log, rows)
-
-
-def _belongs(feature: str, column: str) -> bool:
-    return feature == column or feature.startswith(
-        (f"{column}=", f"{column} in the ", f"{column} is missing")
-    )
 
 
 def _describe_actions(log: Log) -> list[Row]:

@@ -29,6 +29,7 @@ class Card:
         policy: The policy.
         title: A name for it.
         files: File name → what it is.
+        columns: Column of a table that it observes → how it becomes numbers.
         trained_on: The log: transitions, episodes, digest, where it comes from.
         training: How it was learned.
         cost: The cost model.
@@ -39,6 +40,7 @@ class Card:
     policy: Policy
     title: str = "Policy"
     files: Mapping[str, str] = field(default_factory=dict)
+    columns: Mapping[str, str] = field(default_factory=dict)
     trained_on: Facts = field(default_factory=dict)
     training: Facts = field(default_factory=dict)
     cost: Facts = field(default_factory=dict)
@@ -51,6 +53,7 @@ def format_card(card: Card) -> str:
     sections = [
         ("Files", _table(card.files)),
         ("What it does", _table(_describe(card.policy))),
+        ("Columns that it observes", _table(card.columns)),
         ("What it was trained on", _table(card.trained_on)),
         ("How it was trained", _table(card.training)),
         ("What switching to it costs", _table(card.cost)),

@@ -42,8 +42,9 @@ class RulePolicy(Policy):
             rows = rows[..., None]
         inside = (rows[..., None, :] >= self.lower) & (rows[..., None, :] <= self.upper)
         holds = jnp.all(inside, axis=-1)
-        none = ~jnp.any(holds, axis=-1)
-        return jnp.where(none, self.lower.shape[0], jnp.argmax(holds, axis=-1))
+        # What is left over holds everywhere, and there may be nothing before it.
+        last = jnp.ones((*holds.shape[:-1], 1), bool)
+        return jnp.argmax(jnp.concatenate([holds, last], axis=-1), axis=-1)
 
     def outputs_at(self, observations: np.ndarray) -> np.ndarray:
         """Parameters (n, outputs) of its distributions, in the order of its head."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,10 +12,12 @@ from typing import Any
 from nacre.errors import InputError
 from nacre.files.commit import commit_files, write_whole
 from nacre.policies.card import Card, format_card
+from nacre.policies.formats.onnx_model import dump_columns
 from nacre.policies.formats.registry import POLICY_FORMATS, find_writable
 from nacre.policies.policy import Policy
 from nacre.policies.rules import RulePolicy
 
+Dump = Callable[[Policy, Mapping[str, Any]], bytes | None]
 DELIVERED: Mapping[str, str] = {
     "safetensors": "the policy; read it with nacre.read_policy",
     "onnx": "the same for ONNX runtimes",
@@ -23,8 +25,18 @@ DELIVERED: Mapping[str, str] = {
 """Formats of a delivery, and what to say of each file."""
 DELIVERED_RULES: Mapping[str, str] = {
     "rules": "the rule, to read and to use; nacre.read_policy takes it with the log",
+    "onnx": "the same for ONNX runtimes",
 }
 """The same of a rule, which is no network."""
+FUTURE = "from __future__ import annotations\n"
+COLUMNS_IMPORT = "from nacre.policies.formats.numpy_columns import encode_row\n"
+RAW = ".raw.onnx"
+"""Ending of the graph that takes the columns of a table."""
+RAW_TEXT = (
+    "the same for ONNX runtimes, on raw columns: an input for each, with texts (empty if missing), "
+    "float64 (NaN if missing) or, for times, int64 seconds since 1970; the output label names the "
+    "action"
+)
 
 
 def write_policy(
@@ -33,7 +45,7 @@ def write_policy(
     """Write a policy in the format of the file's ending, whole or not at all.
 
     Args:
-        policy: A network or a table, or whatever else the format writes.
+        policy: A network, a table or a rule, or whatever else the format writes.
         path: Ends in `.safetensors` or `.onnx`, or as the formats of other packages say.
         provenance: Where the policy comes from; plain numbers, texts, lists and dictionaries.
 
@@ -83,6 +95,7 @@ def deliver_policy(
     """
     contents, delivery = prepare_delivery(policy, stem, provenance, formats)
     names = {f"{stem}{POLICY_FORMATS.find(name).suffixes[0]}" for name in formats}
+    names.add(f"{stem}{RAW}")
     commit_files(Path(folder), contents)
     for name in names - set(contents):
         with contextlib.suppress(OSError):
@@ -102,15 +115,20 @@ def prepare_delivery(
     missing: list[str] = []
     if isinstance(policy, RulePolicy):
         formats = DELIVERED_RULES
+    dumps: dict[str, tuple[str, Dump]] = {}
     for form_name, text in formats.items():
         form = POLICY_FORMATS.find(form_name)
-        name = f"{stem}{form.suffixes[0]}"
+        dumps[f"{stem}{form.suffixes[0]}"] = (text, form.dump)
+        if form_name == "onnx":
+            dumps[f"{stem}{RAW}"] = (RAW_TEXT, dump_columns)
+    for name, (text, dump) in dumps.items():
         try:
-            contents[name] = form.dump(policy, provenance)
+            content = dump(policy, provenance)
         except InputError as error:
             missing.append(f"no {name}: {error.problems[0]}")
-        else:
-            files[name] = text
+            continue
+        if content is not None:
+            contents[name], files[name] = content, text
     for acting in (f"{stem}.safetensors", f"{stem}.toml"):
         if acting in files:
             contents["predict.py"] = read_predictor()
@@ -129,5 +147,8 @@ def write_predictor(path: str | os.PathLike[str]) -> None:
 
 
 def read_predictor() -> bytes:
-    """The content of that file."""
-    return (Path(__file__).parent / "formats" / "numpy_predictor.py").read_bytes()
+    """The content of that file: the predictor, with what it imports from us in its place."""
+    folder = Path(__file__).parent / "formats"
+    texts = (folder / f"{name}.py" for name in ("numpy_predictor", "numpy_columns"))
+    predictor, columns = (path.read_text(encoding="utf-8") for path in texts)
+    return predictor.replace(COLUMNS_IMPORT, columns.partition(FUTURE)[2].lstrip()).encode()

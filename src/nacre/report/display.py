@@ -9,6 +9,7 @@ from nacre.logs.display import format_table
 from nacre.report.sections.base import build_context
 from nacre.report.sections.estimators import list_rows
 from nacre.report.sections.verdict import state_bounds, state_remedy, state_verdict
+from nacre.report.segments import state_shares
 from nacre.report.sentences import HEADLINES, state_interval
 from nacre.report.terms import state_highest_cost, state_payback, state_scope
 from nacre.report.text import clean, format_number
@@ -24,6 +25,7 @@ def format_decision(record: DecisionRecord) -> str:
         state_highest_cost(context.line, record),
         state_remedy(record),
         state_scope(record),
+        *state_shares(context.chosen.segments),
     )
     candidates = [
         (

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
 
-from nacre.files.commit import write_whole
 from nacre.report.page import forbid_all_but
 from nacre.report.rollout_charts import draw_curve, draw_path, draw_stages
 from nacre.report.templates import read_asset, render
@@ -41,20 +39,6 @@ def format_watch(plan: Plan, look: Mapping[str, Any], seconds: int | None = None
         verdict_class=CLASSES[look["verdict"]],
         path=draw_path(look),
     )
-
-
-def write_plan_page(plan: Plan, folder: Path) -> Path:
-    """Write `plan.html`, whole or not at all."""
-    write_whole(folder / PLAN_PAGE, format_plan(plan).encode())
-    return folder / PLAN_PAGE
-
-
-def write_watch_page(
-    plan: Plan, look: Mapping[str, Any], folder: Path, seconds: int | None = None
-) -> Path:
-    """Write `watch.html`, whole or not at all."""
-    write_whole(folder / WATCH_PAGE, format_watch(plan, look, seconds).encode())
-    return folder / WATCH_PAGE
 
 
 def _render(template: str, **values: Any) -> str:

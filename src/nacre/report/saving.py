@@ -17,6 +17,7 @@ from nacre.files.locks import lock_folder
 from nacre.files.manifest import find_changes, read_manifest
 from nacre.learners.base import Candidate
 from nacre.policies.card import Card, format_card
+from nacre.policies.formats.onnx_columns import describe_columns, takes_columns
 from nacre.policies.writing import prepare_delivery
 from nacre.report.change import examine_change
 from nacre.report.evidence import FILE_NAME as EVIDENCE_FILE
@@ -28,6 +29,7 @@ KIND = "advice"
 POLICY_FILES = (
     "policy/new.safetensors",
     "policy/new.onnx",
+    "policy/new.raw.onnx",
     "policy/new.toml",
     "policy/predict.py",
 )
@@ -124,9 +126,24 @@ def _describe(advice: Advice, record: DecisionRecord, files: Mapping[str, str]) 
         advice.new_policy,
         title=f"New policy: {advice.candidate.name}",
         files=files,
-        trained_on=record.log,
+        columns=_describe_columns(advice, record.log.get("columns")),
+        trained_on={name: fact for name, fact in record.log.items() if name != "columns"},
         training={"origin": advice.candidate.origin, "seed": record.seed},
         cost=record.cost_model,
         verdict={name: document[name] for name in ("verdict", "reason", "remedy", "net_gain")},
         limits=[*advice.chosen.notes, *record.notes],
     )
+
+
+def _describe_columns(advice: Advice, rows: object) -> dict[str, str]:
+    """What the policy observes and how: by column."""
+    inputs = advice.describe_inputs()
+    kinds = dict(describe_columns(inputs)) if takes_columns(inputs) else {}
+    found = {}
+    for row in rows if isinstance(rows, list) else []:
+        if row.get("meaning") in ("observation", "allowed"):
+            column = str(row.get("column"))
+            facts = [row.get("type"), row.get("encoding"), kinds.get(column)]
+            facts[2] = facts[2] and f"in ONNX {facts[2]}"
+            found[column] = ", ".join(str(fact) for fact in facts if fact)
+    return found

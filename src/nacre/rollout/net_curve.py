@@ -24,9 +24,8 @@ from nacre.advice.own_terms import scale_estimate
 from nacre.advice.record import Interval
 from nacre.advice.setting import Setting, Split
 from nacre.diagnostics.log_checks import LogChecks
-from nacre.diagnostics.overlap import Overlap
 from nacre.errors import InputError
-from nacre.estimators.base import Estimate
+from nacre.estimators.base import Estimate, Estimator
 from nacre.inference.evidence import Evidence
 from nacre.inference.guardrails import GuardrailEvidence
 from nacre.inference.multiplicity import split_level
@@ -161,15 +160,28 @@ def _gather(
     places = range(len(candidates))
     quiet: dict[str, Any] = {"report": lambda event: None}
     charges = charge_finalists(setting, split=split, finalists=candidates, **quiet)
+    worlds: list[Worlds] = []
+
+    def see(estimator: Estimator, prepared: Any, place: int, found: Estimate) -> None:
+        """The worlds of the first informative estimator that has some."""
+        if place == whole and found.informative and not worlds:
+            gains = tasks.draw_gains(
+                setting, estimator, candidates[place], split=split, prepared=prepared
+            )
+            if gains is not None:
+                worlds.append(Worlds.of(estimator.name, gains, found.standard_error))
+
     meter = tasks.prepare_overlap(setting, split=split, **quiet)
     overlaps = [meter.measure(candidate.policy) for candidate in candidates]
-    estimates, worlds = _estimate(setting, split, candidates, overlaps, report, whole)
+    estimates = tasks.estimate_candidates(
+        setting, split, candidates, overlaps, tell=report, see=see
+    )
     guardrails: list[list[GuardrailEvidence]] = [[] for _ in places]
     for terms in setting.cost.terms.guardrails:
         report(f"guardrail {terms.column}")
         outcome = open_outcome(setting, terms, split=split, checks=checks, **quiet)
         adapted = [outcome.adapt(overlap) for overlap in overlaps]
-        found, _ = _estimate(setting, outcome, candidates, adapted, report)
+        found = tasks.estimate_candidates(setting, outcome, candidates, adapted, tell=report)
         for place in places:
             guardrails[place].append(outcome.as_evidence(found[place]))
     episodes = setting.cost.terms.episodes
@@ -181,48 +193,7 @@ def _gather(
         )
         for place in places
     ]
-    return evidence, worlds
-
-
-def _estimate(
-    setting: Setting,
-    split: Split,
-    candidates: tuple[Candidate, ...],
-    overlaps: Sequence[Overlap],
-    report: Callable[[str], None],
-    whole: int | None = None,
-) -> tuple[list[list[Estimate]], Worlds | None]:
-    """Of every candidate, what every estimator says, less what lies outside of the log.
-
-    The worlds are those of the first informative estimator that has some, for the candidate at the
-    place `whole`.
-    """
-    quiet: dict[str, Any] = {"report": lambda event: None}
-    estimates: list[list[Estimate]] = [[] for _ in candidates]
-    worlds: Worlds | None = None
-    for estimator in setting.config.estimators:
-        report(f"estimating by {estimator.name}")
-        prepared = tasks.prepare_estimator(setting, estimator, split=split, **quiet)
-        for place, overlap in enumerate(overlaps):
-            found = tasks.estimate_gain(
-                setting,
-                estimator,
-                place,
-                split=split,
-                finalists=candidates,
-                prepared=prepared,
-                **quiet,
-            )
-            if found is None:
-                continue
-            estimates[place].append(tasks.charge_overlap(found, estimator, overlap))
-            if place == whole and worlds is None and found.informative:
-                gains = tasks.draw_gains(
-                    setting, estimator, candidates[place], split=split, prepared=prepared
-                )
-                error = found.standard_error
-                worlds = None if gains is None else Worlds.of(estimator.name, gains, error)
-    return estimates, worlds
+    return evidence, worlds[0] if worlds else None
 
 
 def _describe(

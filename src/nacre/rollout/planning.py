@@ -12,7 +12,7 @@ import numpy as np
 from nacre.advice.record import DecisionRecord, Interval
 from nacre.errors import InputError
 from nacre.rollout.design import Design, UnitKind, choose_design
-from nacre.rollout.guardrails import parse_guardrail
+from nacre.rollout.guardrails import take_over
 from nacre.rollout.next_steps import list_next_steps
 from nacre.rollout.plan_record import CurvePoint, OldReturns, Plan, Stage
 from nacre.rollout.sequences import LEAST_SCORES, Floats, long_run_variance
@@ -44,7 +44,7 @@ class PlanOptions:
         sites: How many there are.
         risk: Probability of a wrong "next stage", and of a wrong "step back", in each stage.
         power: Probability with which the test of fixed size would prove the promised gain.
-        guardrails: As people write them.
+        guardrails: As people write them; those of the decision are added.
         return_bounds: Between which every return lies, if that is known: bounds are then exact.
         seed: Of the assignment and the simulation.
     """
@@ -98,8 +98,7 @@ def make_plan(
         worlds: What worlds that were fitted to the log say of the gain, likewise.
     """
     options = options or PlanOptions()
-    for text in options.guardrails:
-        parse_guardrail(text)
+    taken_over = take_over(record.chosen_entry.guardrails, options.guardrails)
     numbers = _check_returns(returns, options, record)
     curve = CostCurve.of(record.chosen_entry, record.cost_model)
     seen = find_seen_share(record, numbers) if seen_share is None else seen_share
@@ -123,7 +122,7 @@ def make_plan(
         cost=curve.whole,
         old_returns=_describe_returns(numbers),
         return_bounds=options.return_bounds,
-        guardrails=options.guardrails,
+        guardrails=options.guardrails + taken_over,
         stages=stages,
         next_steps=list_next_steps(record, stages, curve_points),
         curve=tuple(curve_points),

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from nacre.advice.config import suggest_config
+from nacre.advice.config import ANY_DISCOUNT, stand_for_one, suggest_config
 from nacre.advice.record import DecisionRecord
 from nacre.advice.setting import Setting
 from nacre.costs import SwitchingCost, describe_cost
@@ -43,4 +43,5 @@ def rebuild_setting(
     changes: dict[str, Any] = {name: record.config[name] for name in KEPT if name in record.config}
     config = dataclasses.replace(suggest_config(log), **changes)
     start = np.asarray(log.starts)
-    return Setting(log, old_policy, cost, start, False, config, 0.0, record.seed or 0)
+    undiscounted = config.discount == stand_for_one(log) != ANY_DISCOUNT
+    return Setting(log, old_policy, cost, start, False, config, 0.0, record.seed or 0, undiscounted)

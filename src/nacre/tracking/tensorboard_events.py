@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from nacre.errors import InputError
+from nacre.files.commit import refuse
 from nacre.logs.checks.problems import show_path
 
 MOST_RUNS = 100_000
@@ -23,7 +25,12 @@ class TensorBoardRun:
                 "TensorBoard events need tensorboardX; pip install 'nacre[track]'"
             ) from None
         self.folder = _make_folder(directory)
-        self._writer = SummaryWriter(str(self.folder), flush_secs=10)
+        self._failures: list[OSError] = []
+        try:
+            self._writer = SummaryWriter(str(self.folder), flush_secs=10)
+        except OSError as error:
+            raise refuse(self.folder, error) from None
+        _catch(self._writer, self._failures)
 
     def log_parameters(self, parameters: Mapping[str, str]) -> None:
         """Keep the settings as a text."""
@@ -31,6 +38,7 @@ class TensorBoardRun:
 
     def log_numbers(self, numbers: Mapping[str, float], step: int) -> None:
         """Add a point to each curve."""
+        self._check()
         for name, number in numbers.items():
             self._writer.add_scalar(name, number, step)
 
@@ -47,10 +55,36 @@ class TensorBoardRun:
         """Write what is still waiting."""
         self._add_text("status", status)
         self._writer.close()
+        self._check()
+
+    def _check(self) -> None:
+        """Raise what the thread that writes has met."""
+        if self._failures:
+            raise self._failures[0]
 
     def _add_text(self, name: str, text: str) -> None:
+        self._check()
         # An indented block is shown as it is: nothing in it is taken for markup.
         self._writer.add_text(name, "\n".join(f"    {line}" for line in text.split("\n")), 0)
+
+
+def _catch(writer: Any, failures: list[OSError]) -> None:
+    """Remember errors of the system where events are written.
+
+    A thread does so. It would end with a traceback, and who has more for it would wait for ever.
+    """
+    events = writer.file_writer.event_writer._ev_writer
+
+    def guard(call: Callable[..., Any]) -> Callable[..., Any]:
+        def tried(*arguments: Any) -> Any:
+            try:
+                return call(*arguments)
+            except OSError as error:
+                failures.append(error)
+
+        return tried
+
+    events.write_event, events.flush = guard(events.write_event), guard(events.flush)
 
 
 def _make_folder(directory: Path) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import time
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from nacre.logs import write_log
 from nacre.policies import TabularPolicy, read_policy, write_policy
 from nacre.report import Evidence, write_evidence
 from nacre.rollout.plan_record import read_plan
+from tests.support.faults import fail_at, raise_error
 from tests.support.rollout import RICHER, make_record, play, play_design
 from tests.support.rooms import BEST, OLD, WORSE, make_policy
 
@@ -112,6 +114,25 @@ def test_every_look_is_recorded(plan: Path, invoke: Invoke) -> None:
     assert [look["look"] for look in looks] == [1, 2]
     assert looks[0]["gain"] == looks[1]["gain"] == first["gain"]
     assert "Next stage." in (plan / "watch.html").read_text(encoding="utf-8")
+
+
+def test_a_look_that_cannot_be_saved_is_told_after_its_verdict(plan: Path, invoke: Invoke) -> None:
+    live = write_live(plan)
+    invoke("watch", "--plan", plan, "--log", live)
+    before = (plan / "looks.jsonl").read_bytes()
+    with fail_at(plan, 3, raise_error(errno.ENOSPC)):
+        done = invoke("watch", "--plan", plan, "--log", live, "--quiet")
+    assert (done.code, done.out) == (2, "next stage\n")
+    assert "cannot be written (No space left on device)" in done.err
+    assert (plan / "looks.jsonl").read_bytes() == before
+
+
+def test_a_plan_is_written_whole_or_not_at_all(plan: Path, advice: Path, invoke: Invoke) -> None:
+    before = {path: path.read_bytes() for path in plan.rglob("*") if path.is_file()}
+    with fail_at(plan, 9, raise_error(errno.EIO)):
+        done = invoke("plan", advice, "--risk", "0.02", "--out", plan)
+    assert done.code == 2
+    assert {path: path.read_bytes() for path in plan.rglob("*") if path.is_file()} == before
 
 
 def test_following_ends_when_there_is_something_to_do(

@@ -53,10 +53,10 @@ def test_problems_name_rows_and_lines(tmp_path: Path, suffix: str) -> None:
 def test_what_grows_without_end_is_refused(
     tmp_path: Path, suffix: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(compression, "ALWAYS_ALLOWED_BYTES", 2**16)
+    monkeypatch.setattr(compression, "ALWAYS_ALLOWED_TEXT", 2**16)
     bomb = TEXT.encode() + b"1,0.5,2,1,0.1,false\n" * 2**19
     path = write(tmp_path / f"log{suffix}", bomb)
-    assert len(bomb) > compression.LARGEST_RATIO * path.stat().st_size
+    assert len(bomb) > compression.LARGEST_TEXT_RATIO * path.stat().st_size
     with pytest.raises(InputError, match=r"could not be read as CSV \(.*it unpacks to more than"):
         read_log(path)
     header = write(tmp_path / f"header{suffix}", b"x" * 2**24)

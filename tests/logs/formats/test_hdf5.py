@@ -210,6 +210,17 @@ def test_files_that_are_no_hdf5(tmp_path: Path) -> None:
         assert texts_of(tmp_path / "log.h5")
 
 
+@pytest.mark.parametrize("mark", [b"SNOD", b"TREE"])
+def test_a_damaged_list_of_arrays_is_told(
+    tmp_path: Path, mark: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NACRE_ISOLATION", "off")
+    path = write(tmp_path / "log.h5")
+    path.write_bytes(path.read_bytes().replace(mark, b"XXXX"))
+    (text,) = texts_of(path)
+    assert "could not be read as HDF5" in text
+
+
 def test_arrays_that_cannot_be_unpacked_are_named(tmp_path: Path) -> None:
     path = write(tmp_path / "log.h5", rewards=None)
     with h5py.File(path, "a") as file:

@@ -90,6 +90,10 @@ def test_what_cannot_be_a_map(document: dict[str, Any], message: str) -> None:
         read_columns(document)
 
 
+def test_nothing_may_be_ignored() -> None:
+    assert read_columns({"ignore": [], "missing_values": []}) == ColumnMap()
+
+
 def test_all_problems_of_a_map_are_named(tmp_path: Path) -> None:
     path = tmp_path / "map.toml"
     path.write_text("reward = 1\nact = 'a'\n")

@@ -98,6 +98,8 @@ def test_inference() -> None:
     assert elements == Discrete(7)
     assert "Discrete(7)" in text
     inside = np.array([[-1.0, 1.0], [0.5, 0.0]], dtype=np.float32)
+    counted = infer_space([np.array([1, 3])], bounded=True)[1]
+    assert counted.endswith("those below 1 never occur: list in labels.action what there is")
     assert infer_space([inside], bounded=True)[0] == Box(-1, 1, (2,))
     assert infer_space([inside], bounded=False)[0] == Box(-np.inf, np.inf, (2,))
     assert infer_space([2 * inside], bounded=True)[0] == Box(-np.inf, np.inf, (2,))

@@ -159,7 +159,7 @@ def test_rules_take_raw_rows_and_answer_with_labels(tmp_path: Path) -> None:
     low, high = (jnp.asarray(bound, jnp.float32) for bound in (lower, upper))
     policy = RulePolicy(low, high, outputs, signature, "greedy")
     files = deliver_policy(policy, tmp_path, "new", {"inputs": INPUTS}).files
-    assert set(files) == {"new.toml", "predict.py"}
+    assert set(files) == {"new.toml", "new.onnx", "new.raw.onnx", "predict.py"}
     text = (tmp_path / "new.toml").read_text()
     assert 'when = { age = { to = 48.5 }, "region=n" = { to = 0.5 } }' in text
     assert 'action = "it\'s a call"' in text

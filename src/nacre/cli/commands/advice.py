@@ -206,7 +206,7 @@ def advise(
     config = dataclasses.replace(suggest_config(data), **changes)
     config = add_cost_factors(config, frontier or ())
     config = config if seconds is None else set_budget(config, seconds)
-    rows = None if start is None else read_start(start, old.signature)
+    rows = None if start is None else read_start(start, old.signature, data)
     tasks = None if out is None else out / FOLDER
     if fresh and tasks is not None:
         shutil.rmtree(tasks, ignore_errors=True)

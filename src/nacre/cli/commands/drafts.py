@@ -55,13 +55,14 @@ def draft_map(
     """
     from nacre.cli import console
     from nacre.cli.waiting import open_wait
+    from nacre.files.commit import write_whole
     from nacre.logs.drafting.column_map import draft_map as look
 
     target = out or Path(f"{file.name.partition('.')[0]}.map.toml")
     _check_target(target, force=force)
     with open_wait(f"reading {file}", quiet=quiet, source=file):
         draft = look(file, assignments or ())
-    target.write_text(draft.text, encoding="utf-8")
+    write_whole(target, draft.text.encode())
     steps = [f"nacre validate {console.quote(file)} --columns {console.quote(target)}"]
     if draft.open:
         unknown = "".join(f" --set {part}=COLUMN" for part in draft.open)
@@ -98,12 +99,13 @@ def draft_cost(
     from nacre.cli import console
     from nacre.cli.waiting import read_log_aloud
     from nacre.costs.drafting import draft_cost as write_cost
+    from nacre.files.commit import write_whole
 
     _check_target(out, force=force)
     data = read_log_aloud(
         log, columns=columns, assignments=assignments, cache_dir=cache_dir, quiet=quiet
     )
-    out.write_text(write_cost(data), encoding="utf-8")
+    write_whole(out, write_cost(data).encode())
     given = console.repeat_options(columns, assignments)
     steps = [
         f"nacre advise --log {console.quote(log)}{given} --cost {console.quote(out)} --out advice"

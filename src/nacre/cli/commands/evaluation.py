@@ -95,7 +95,7 @@ def evaluate(
     if old_policy is not None:
         old, _ = read_policy_aloud(old_policy, data, seed=seed, quiet=quiet)
         check_log_fits(data, old, old_policy)
-    rows = None if start is None else read_start(start, evaluated.signature)
+    rows = None if start is None else read_start(start, evaluated.signature, data)
     with open_reporter(quiet=quiet) as reporter:
         found = find_value(
             data,

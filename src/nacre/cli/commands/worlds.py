@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -194,7 +195,8 @@ def train_online(
         raise KeyboardInterrupt
     with console.open_counter("simulating", 200, quiet=quiet) as count:
         made = write_trained(result, found, out, engine=chosen, on_episodes=count)
-    checkpoint.unlink(missing_ok=True)
+    with contextlib.suppress(OSError):
+        checkpoint.unlink(missing_ok=True)
     if as_json:
         console.print_json(made)
     elif not quiet:

@@ -11,6 +11,7 @@ from nacre.experiments.calibration.records import find_path, read_suite
 from nacre.experiments.calibration.run import SUITES
 from nacre.experiments.calibration.summary import summarise, tabulate, tabulate_rules
 from nacre.experiments.pages import format_markdown
+from nacre.files.commit import commit_files
 from nacre.report import svg
 
 TITLES = {
@@ -59,22 +60,20 @@ MARGIN = 48.0
 
 def write_page(out: Path, docs: Path) -> list[Path]:
     """Write `calibration.md` and a reliability diagram for each suite that has records."""
-    docs.mkdir(parents=True, exist_ok=True)
-    sections, written = [INTRODUCTION], []
+    sections, files = [INTRODUCTION], {}
     for suite in SUITES:
         lines = read_suite(find_path(out, suite), suite)
         if not lines:
             continue
         summary = summarise(lines)
-        figure = docs / f"calibration-{suite}.svg"
-        figure.write_text(draw_reliability(summary, TITLES[suite]), encoding="utf-8")
-        written.append(figure)
-        sections.append(_write_section(suite, summary, figure.name, lines))
-    if not written:
+        figure = f"calibration-{suite}.svg"
+        files[figure] = draw_reliability(summary, TITLES[suite]).encode()
+        sections.append(_write_section(suite, summary, figure, lines))
+    if not files:
         sections.append("There are no records yet.\n")
-    page = docs / "calibration.md"
-    page.write_text("\n".join(sections), encoding="utf-8")
-    return [page, *written]
+    files = {"calibration.md": "\n".join(sections).encode(), **files}
+    commit_files(docs, files)
+    return [docs / name for name in files]
 
 
 def _write_section(

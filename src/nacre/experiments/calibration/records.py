@@ -11,6 +11,7 @@ from typing import Any
 from nacre.errors import InputError
 from nacre.experiments.calibration.case import Case
 from nacre.experiments.records import read_lines
+from nacre.files.commit import append_whole
 from nacre.versions import find_commit
 
 FORMAT = 1
@@ -68,7 +69,5 @@ def case_of(line: dict[str, Any]) -> Case:
 
 def append_line(path: Path, line: dict[str, Any]) -> None:
     """Add a line, written at once."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps({"format": FORMAT, **line}, allow_nan=False, separators=(",", ":"))
-    with path.open("a", encoding="utf-8") as file:
-        file.write(text + "\n")
+    append_whole(path, f"{text}\n".encode())

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from nacre.logs.formats.cleaning import suggest_cleaning
+from nacre.logs.formats.cleaning import suggest_cleaning, write_sign
 from nacre.logs.formats.csv_style import MISSING_TEXTS
 from nacre.logs.schema.categories import Categories
 from nacre.logs.schema.source import Source
@@ -18,6 +18,8 @@ Kind = Literal["number", "category", "time", "other"]
 
 SAMPLE = 2000
 """Different values that are looked at to say what a column holds."""
+FEWEST_COUNTED = 10
+"""Rows from which on numbers that rise by one count them."""
 MOST_WORDS = 3
 """Different words among numbers that may stand for what is missing."""
 
@@ -66,6 +68,14 @@ class Facts:
         return numbers is not None and bool(
             (np.isnan(numbers) | (np.floor(numbers) == numbers)).all()
         )
+
+    @property
+    def counts_rows(self) -> bool:
+        """Whether it is the number of the row, as an index is."""
+        numbers = self.numbers
+        if numbers is None or self.n_rows < FEWEST_COUNTED:
+            return False
+        return bool((np.diff(numbers) == 1).all())
 
     @property
     def is_flag(self) -> bool:
@@ -122,7 +132,7 @@ def _look_at_values(name: str, categories: Categories) -> Facts:
         return _as_times(facts, categories, ()) if timed else replace(facts, kind="other")
     usual = [text for text in texts if text.strip() in MISSING_TEXTS]
     given = [text for text in texts if text not in usual]
-    strange = [text for text in given if not is_number_text(text)]
+    strange = [text for text in given if not is_number_text(write_sign(text))]
     wordy = tuple(text for text in strange if not any(map(str.isdigit, text)))
     worded = 0 < len(wordy) <= MOST_WORDS and len(wordy) < len(given) / 2
     if worded:
@@ -169,5 +179,6 @@ def is_number_text(text: str) -> bool:
 
 
 def open_facts(source: Source) -> dict[str, Facts]:
-    """Return what all columns hold, by name."""
-    return {name: look_at(source, name) for name in dict.fromkeys(source.names)}
+    """Return what all columns hold, by name; one without a name is left out when it is read."""
+    named = [name for name in dict.fromkeys(source.names) if name.strip()]
+    return {name: look_at(source, name) for name in named}

@@ -9,7 +9,7 @@ import numpy as np
 
 from nacre.logs.checks.problems import Problems, show_key, show_names
 from nacre.logs.drafting.facts import Facts
-from nacre.logs.drafting.roles import KEPT, MOST_ACTIONS, Roles
+from nacre.logs.drafting.roles import KEPT, MASKED, MOST_ACTIONS, Roles
 from nacre.logs.schema.encoding import DAY
 from nacre.logs.schema.map_values import BY_COLUMN
 from nacre.logs.schema.mapping import ColumnMap
@@ -126,11 +126,15 @@ class MapWriter:
             self._enter("time_format", name, formats[0], others)
 
     def _write_observation(self) -> list[str]:
+        self._reopen_observation()
         given = self._roles.columns.get("observation")
         names = listed(given) if given is not None else self._choose_observation()
         usable = [name for name in names if name in self._facts]
         for name in usable:
             self._encode(name, self._facts[name])
+        numbered = isinstance(given, str) and usable and self._facts[given].is_whole
+        if numbered and any(map(MASKED.fullmatch, self._facts)):
+            self._enter("encode", usable[0], "one_hot", "what is allowed is a part of the state")
         comment = "# Only what was known BEFORE the action was chosen. CHECK each of them."
         if given is not None:
             return self._line("observation") + self._write_successors(usable)
@@ -139,6 +143,22 @@ class MapWriter:
             return ["# observation = […]: name the columns that were known before the action"]
         items = ", ".join(json.dumps(name, ensure_ascii=False) for name in usable)
         return [comment, f"observation = [{items}]", *self._write_successors(usable)]
+
+    def _reopen_observation(self) -> None:
+        """One column that happens to have a known name, such as a state of a country, is not all.
+
+        Whole numbers may be numbered states: they stay alone.
+        """
+        columns, facts = self._roles.columns, self._facts
+        name = columns.get("observation")
+        if not isinstance(name, str) or name not in facts or "next_observation" in columns:
+            return
+        if facts[name].kind == "other" or facts[name].is_whole or self._given.observation:
+            return
+        del columns["observation"]
+        if len(self._choose_observation()) < 2:
+            columns["observation"] = name
+            self._ignored.clear()
 
     def _write_successors(self, names: Sequence[str]) -> list[str]:
         following = [f"next_{name}" for name in names]
@@ -182,6 +202,8 @@ class MapWriter:
             return "is the same in every row"
         if one.n_missing > MOST_MISSING * one.n_rows:
             return f"misses {one.n_missing:,} of {one.n_rows:,} values"
+        if one.counts_rows:
+            return "counts the rows"
         every = one.n_distinct > 0.9 * (one.n_rows - one.n_missing)
         identifies = name.lower().endswith("id") or one.kind == "category"
         if every and identifies and one.n_distinct > FEW_CATEGORIES:

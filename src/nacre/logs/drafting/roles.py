@@ -34,6 +34,8 @@ WORDS: Mapping[str, tuple[str, ...]] = {
     "order": ("timestamp", "time", "date", "datetime", "day", "when", "at"),
 }
 """Words that columns of such a part are called by. A draft asks to check what they suggest."""
+MASKED = re.compile(r"allowed_.+", re.I)
+"""Columns that say whether an action is allowed."""
 KEPT = re.compile(r"(allowed|probability|probabilities|old_probability|logit)_.+", re.I)
 """Columns of masks and probabilities: kept, but no part of an observation."""
 _IDENTIFIER = re.compile(

@@ -18,6 +18,8 @@ TIME_FORMATS = (
     *("%d/%m/%Y %H:%M", "%d/%m/%Y %H:%M:%S", "%d/%m/%Y"),
     *("%m/%d/%Y %H:%M", "%m/%d/%Y %H:%M:%S", "%m/%d/%Y"),
     *("%d-%m-%Y %H:%M", "%d-%m-%Y", "%Y/%m/%d %H:%M", "%Y/%m/%d", "%Y%m%d"),
+    *("%d.%m.%y %H:%M", "%d.%m.%y", "%d/%m/%y %H:%M", "%d/%m/%y", "%m/%d/%y %H:%M", "%m/%d/%y"),
+    *("%m/%d/%Y %I:%M %p", "%m/%d/%Y %I:%M:%S %p", "%d/%m/%Y %I:%M %p", "%Y-%m-%d %I:%M %p"),
 )
 """Ways to write times other than ISO 8601, days before months first."""
 SAMPLE = 2000
@@ -94,7 +96,12 @@ def parse_times(column: Any, form: str | None) -> Any:
     """Return texts as timestamps; null where one cannot be read."""
     trimmed = pc.utf8_trim_whitespace(column)
     if form is not None:
-        return pc.strptime(trimmed, format=form, unit="s", error_is_null=True)
+        times = pc.strptime(trimmed, format=form, unit="s", error_is_null=True)
+        if "%Y" not in form:
+            return times
+        # 24 would be the year 24.
+        whole = pc.match_substring_regex(trimmed, r"[0-9]{4}")
+        return pc.if_else(whole, times, pa.scalar(None, times.type))
     # ISO 8601 with a T or a blank, down to the second or less.
     whole = pc.replace_substring_regex(trimmed, r"(\.[0-9]+)?(Z|[+-]00:?00)?$", "")
     forms = ("%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M")

@@ -16,9 +16,12 @@ from nacre.logs.schema.mapping import ColumnMap
 NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 # A sign or the code of a currency before the number, or any short word behind it.
 _WITH_UNIT = re.compile(
-    r"\s*[+-]?\s*([^\s\w.,+-]{1,3}|USD|EUR|GBP|CHF|JPY|CNY|INR)?\s*[+-]?[0-9][0-9.,]*"
-    r"\s*([^\s0-9.,+-]{1,8})?\s*"
+    r"\s*[+-]?\s*([^\s\w.,+()-]{1,3}|USD|EUR|GBP|CHF|JPY|CNY|INR)?\s*[+-]?[0-9][0-9.,]*"
+    r"\s*([^\s0-9.,+()-]{1,8})?\s*"
 )
+# A minus as printers set it, and the parentheses of accountants, which mean one.
+_DASH, _PARENTHESES = r"^\s*[\x{2212}\x{2013}]\s*", r"^\s*\(\s*(.*?)\s*\)\s*$"
+_SIGNS = {re.compile(r"^\s*[\u2212\u2013]\s*"): "-", re.compile(_PARENTHESES): r"-\1"}
 _COMMA = re.compile(r"\s*[+-]?[0-9]+,[0-9]+\s*")
 _GROUPS = re.compile(
     r"\s*[+-]?[0-9]{1,3}(?P<sign>[,.' ])[0-9]{3}((?P=sign)[0-9]{3})*([.,][0-9]+)?\s*"
@@ -51,6 +54,16 @@ class Cleaning:
             columns.missing_values,
         )
 
+    @property
+    def written(self) -> dict[str, Any]:
+        """How numbers are written where that is not the usual, for whoever reads raw rows."""
+        facts = {
+            "decimal": "" if self.decimal == "." else self.decimal,
+            "thousands": self.thousands,
+            "missing_values": list(self.missing_values),
+        }
+        return {name: fact for name, fact in facts.items() if fact}
+
     def clean(self, name: str, chunk: Any) -> Any | None:
         """Return a chunk of texts as numbers; None if there is nothing to clean, or it is no use.
 
@@ -59,19 +72,34 @@ class Cleaning:
             chunk: Large strings.
         """
         unit = self.units.get(name)
-        if unit is None and self.decimal == "." and not (self.thousands or self.missing_values):
+        usual = self.decimal == "." and not (self.thousands or self.missing_values)
+        if unit is None and usual and not _has_signs(chunk):
             return None
         plain = chunk if unit is None else pc.replace_substring(chunk, unit, "")
         if self.thousands is not None:
             plain = pc.replace_substring(plain, self.thousands, "")
         if self.decimal != ".":
             plain = pc.replace_substring(plain, self.decimal, ".")
+        plain = pc.replace_substring_regex(plain, pattern=_DASH, replacement="-")
+        plain = pc.replace_substring_regex(plain, pattern=_PARENTHESES, replacement=r"-\1")
         plain = pc.utf8_trim_whitespace(plain)
         absent = pc.is_in(plain, value_set=pa.array(["", *self.missing_values], plain.type))
         try:
             return pc.cast(pc.if_else(absent, pa.scalar(None, plain.type), plain), pa.float64())
         except pa.ArrowInvalid:
             return None
+
+
+def _has_signs(chunk: Any) -> bool:
+    found = pc.match_substring_regex(chunk, f"{_DASH}|{_PARENTHESES}")
+    return bool(pc.any(found).as_py())
+
+
+def write_sign(text: str) -> str:
+    """The text of a number with a minus for a printed one, or for parentheses."""
+    for pattern, sign in _SIGNS.items():
+        text = pattern.sub(sign, text)
+    return text
 
 
 def suggest_cleaning(name: str, values: Iterable[str]) -> str:
@@ -81,7 +109,7 @@ def suggest_cleaning(name: str, values: Iterable[str]) -> str:
         name: The column.
         values: Texts that are no numbers; all of them have to be of the same kind.
     """
-    listed = list(values)
+    listed = [write_sign(value) for value in values]
     if not listed:
         return ""
     if all(_COMMA.fullmatch(value) for value in listed):

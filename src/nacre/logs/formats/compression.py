@@ -12,6 +12,9 @@ CODECS = {".gz": "gzip", ".zst": "zstd"}
 # Logs shrink by a factor of ten or so. What grows without end was made to fill the memory.
 LARGEST_RATIO = 200
 ALWAYS_ALLOWED_BYTES = 2**28
+# Text is parsed while it is unpacked and takes many times its size then: it is stopped earlier.
+LARGEST_TEXT_RATIO = 100
+ALWAYS_ALLOWED_TEXT = 2**25
 
 
 class TooLargeError(ValueError):
@@ -26,13 +29,12 @@ def find_codec(path: Path) -> str | None:
 def open_binary(path: Path) -> IO[bytes]:
     """Open a file for reading, unpacked if its suffix says that it is compressed.
 
-    Reading raises `TooLargeError` once more came out than a log of that size can hold.
+    Reading raises `TooLargeError` once more came out than a log can hold in what was read so far.
     """
     codec = find_codec(path)
     if codec is None:
         return path.open("rb")
-    limit = max(ALWAYS_ALLOWED_BYTES, LARGEST_RATIO * path.stat().st_size)
-    return io.BufferedReader(_Unpacked(path, codec, limit), 2**20)
+    return io.BufferedReader(_Unpacked(path, codec), 2**20)
 
 
 @contextmanager
@@ -62,11 +64,11 @@ class _LeftOpen(io.RawIOBase):
 
 
 class _Unpacked(io.RawIOBase):
-    def __init__(self, path: Path, codec: str, limit: int) -> None:
+    def __init__(self, path: Path, codec: str) -> None:
         import pyarrow as pa
 
-        self._stream = pa.CompressedInputStream(pa.OSFile(str(path)), codec)
-        self._limit = limit
+        self._packed = pa.OSFile(str(path))
+        self._stream = pa.CompressedInputStream(self._packed, codec)
         self._n_read = 0
 
     def readable(self) -> bool:
@@ -75,8 +77,8 @@ class _Unpacked(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         unpacked = self._stream.read(len(buffer))
         self._n_read += len(unpacked)
-        if self._n_read > self._limit:
-            raise TooLargeError(f"it unpacks to more than {self._limit} bytes")
+        if self._n_read > max(ALWAYS_ALLOWED_TEXT, LARGEST_TEXT_RATIO * self._packed.tell()):
+            raise TooLargeError(f"it unpacks to more than {LARGEST_TEXT_RATIO} times its size")
         buffer[: len(unpacked)] = unpacked
         return len(unpacked)
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from nacre.logs.checks.problems import Problems, show, show_reason
 from nacre.logs.episodes import Log
-from nacre.logs.formats.compression import compress, find_codec, open_binary
+from nacre.logs.formats.compression import TooLargeError, compress, find_codec, open_binary
 from nacre.logs.formats.csv_style import HEAD_BYTES, Style, recognise_style
 from nacre.logs.schema.layout import check_names, lay_out, spread
 from nacre.logs.schema.mapping import ColumnMap
@@ -29,6 +29,13 @@ if TYPE_CHECKING:
 _PREFIX = f"# {KEY}: "
 _USUAL_RATIO = 8
 _BATCH_ROWS = 2**16
+_ARCHIVES = {
+    b"\x1f\x8b": ("compressed", "rename it to end in .csv.gz"),
+    b"\x28\xb5\x2f\xfd": ("compressed", "rename it to end in .csv.zst"),
+    b"PK\x03\x04": ("a zip or a spreadsheet, not text", "take the table out of it, as CSV"),
+    b"PAR1": ("Parquet, not text", "rename it to end in .parquet"),
+}
+"""By their first bytes: what a file is that was called .csv, and what to do."""
 
 
 class Csv:
@@ -51,6 +58,9 @@ class Csv:
             rows = read_rows(path, layout, store)
         except UnicodeDecodeError as error:
             _report_encoding(path, error, problems)
+            return None
+        except TooLargeError as error:
+            problems.add(f"could not be read as CSV ({error})", "unpack it yourself if it is a log")
             return None
         except (pa.ArrowException, OSError, ValueError, EOFError, csv.Error) as error:
             problems.add(
@@ -93,7 +103,7 @@ def _read_head(path: Path, columns: ColumnMap) -> tuple[str | None, Layout]:
         head = stream.read(HEAD_BYTES)
     lines = head.removeprefix(codecs.BOM_UTF8).splitlines(keepends=True)
     n_comments, metadata = 0, None
-    while n_comments < len(lines) and lines[n_comments].startswith(b"#"):
+    while n_comments < len(lines) and lines[n_comments].startswith((b"#", b"sep=", b'"sep=')):
         n_comments += 1
     if n_comments:
         with open_binary(path) as stream:
@@ -150,8 +160,10 @@ def _report_encoding(path: Path, error: UnicodeDecodeError, problems: Problems) 
             except UnicodeDecodeError:
                 break
     what = f"could not be read as CSV (line {number} is not {error.encoding.upper()})"
-    if b"\0" in line or not line:
-        problems.add(what, "write comma-separated text with the column names in the first line")
+    if b"\0" in line or not line or line.startswith(tuple(_ARCHIVES)):
+        remedy = "write comma-separated text with the column names in the first line"
+        kind = next((kind for mark, kind in _ARCHIVES.items() if line.startswith(mark)), None)
+        problems.add(what if kind is None else "is " + kind[0], kind[1] if kind else remedy)
         return
     problems.add(
         what,

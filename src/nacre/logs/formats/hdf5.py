@@ -36,10 +36,14 @@ class Hdf5Source(WholeArrays):
 
     def is_numeric(self, name: str) -> bool:
         """Return whether a name leads to an array of numbers in this file."""
-        if not is_own(self._file, name):
+        try:
+            data: Any = self._file[name] if is_own(self._file, name) else None
+        except _ERRORS:
+            # It is named when it is loaded.
             return False
-        data = self._file[name]
-        return bool(getattr(data, "shape", None)) and data.dtype.kind in "biuf"
+        if not getattr(data, "shape", None):
+            return False
+        return bool(data.dtype.kind in "biuf")
 
     def load(self, name: str, part: str | None = None) -> NDArray[Any] | None:
         """Return an array, or None after reporting why it cannot be read."""
@@ -61,7 +65,12 @@ class Hdf5:
     ) -> Hdf5Source | None:
         """Open an HDF5 file; arrays are checked and read when they are asked for."""
         file = open_hdf5(path, problems)
-        return None if file is None else Hdf5Source(file, path.stat().st_size, problems, store)
+        try:
+            return None if file is None else Hdf5Source(file, path.stat().st_size, problems, store)
+        except _ERRORS as error:
+            # A file may open and its list of arrays be damaged.
+            _report(error, problems)
+            return None
 
     def estimate_bytes(self, path: Path) -> int:
         """Return about how much memory the arrays of a log would take, from what they claim."""
@@ -83,10 +92,14 @@ def open_hdf5(path: Path, problems: Problems) -> Any:
     try:
         return h5py.File(path, "r")
     except _ERRORS as error:
-        problems.add(
-            f"could not be read as HDF5 ({show_reason(error)})", "write it anew or give another"
-        )
+        _report(error, problems)
         return None
+
+
+def _report(error: BaseException, problems: Problems) -> None:
+    problems.add(
+        f"could not be read as HDF5 ({show_reason(error)})", "write it anew or give another"
+    )
 
 
 def load_array(

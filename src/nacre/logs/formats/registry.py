@@ -30,6 +30,9 @@ ELSEWHERE = {
     (".pkl", ".pickle", ".joblib", ".npy"): (
         "pickles and bare arrays are not read: write a table with named columns, as Parquet or CSV"
     ),
+    (".json", ".jsonl", ".db", ".sqlite", ".dta", ".sav", ".sas7bdat", ".rds", ".rdata"): (
+        "write the table as Parquet or CSV and give that file"
+    ),
     (".txt", ".tsv", ".dat", ".tab"): "rename it to end in .csv; separators are recognised",
 }
 """Files that people have and that are not read: what to do instead."""

@@ -7,9 +7,9 @@ same with NumPy alone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,8 @@ CYCLES: Mapping[str, Mapping[str, float]] = {
 }
 """Times are seen by where they lie in these, in seconds: as sine and cosine. Not in the year: in a
 log of less than some years that only says how late it is, and no later episode is like it."""
+DAYS = ("Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed")
+"""Seconds are counted from a Thursday, the first of January 1970."""
 
 
 @dataclass(frozen=True)
@@ -73,12 +75,11 @@ class ColumnEncoding:
         if self.kind == "ordinal":
             return self.place_numbers(np.where(codes < 0, np.nan, codes))
         width = len(self.features)
-        places = np.where(codes < 0, width - 1, codes)
-        features = np.zeros((len(codes), width), np.float32)
-        features[np.arange(len(codes)), places] = 1.0
+        # The last row is that of what is missing: a place of its own, or nothing that counts.
+        table = np.eye(width, dtype=np.float32)
         if self.missing != "category":
-            features[codes < 0] = np.nan
-        return features
+            table = np.concatenate([table, np.full((1, width), np.nan, np.float32)])
+        return table.take(codes, axis=0)
 
     def place_numbers(self, values: NDArray[Any]) -> NDArray[np.float32]:
         """Return (N, w) features of numbers, NaN where one is missing."""
@@ -110,8 +111,65 @@ class ColumnEncoding:
         centre = np.mean if self.missing == "mean" else np.median
         return replace(self, fill=float(centre(known)) if len(known) else 0.0)
 
+    def show(self, numbers: Sequence[float]) -> str:
+        """The value of the column that these numbers stand for, for people; (w,)."""
+        if self.kind == "one_hot":
+            return self._show_place(int(np.argmax(numbers)))
+        if self.fill is not None and numbers[-1] > 0.5:
+            return "missing"
+        if self.kind in CYCLES:
+            return _show_time(numbers, tuple(CYCLES[self.kind].values()))
+        if self.labels:
+            return str(self.labels[int(np.clip(round(numbers[0]), 0, len(self.labels) - 1))])
+        return f"{numbers[0]:.6g}"
+
+    def _show_place(self, place: int) -> str:
+        if place < len(self.labels):
+            return str(self.labels[place])
+        return "other" if self.other and place == len(self.labels) else "missing"
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> ColumnEncoding:
+        """What `as_json` has kept; what else is in it is left out."""
+        known = {one.name: document[one.name] for one in fields(cls) if one.name in document}
+        texts = {"column": str(document.get("column")), "labels": tuple(known.get("labels", ()))}
+        return cls(**{**known, **texts})
+
     def as_json(self) -> dict[str, JSON]:
         """What is kept with logs and policies; what is not set is left out."""
         document = {**asdict(self), "labels": list(self.labels)}
         kept = ("column", "kind")
         return {k: v for k, v in document.items() if k in kept or v not in (None, [], False)}
+
+
+def read_encodings(entries: object) -> tuple[ColumnEncoding, ...]:
+    """The encodings that logs and records keep; none where something else is there."""
+    if not isinstance(entries, list | tuple):
+        return ()
+    for entry in entries:
+        known = isinstance(entry, Mapping) and entry.get("kind") in get_args(Kind)
+        if not known or not isinstance(entry.get("labels", []), list):
+            return ()
+    return tuple(ColumnEncoding.from_json(entry) for entry in entries)
+
+
+def show_columns(encodings: Sequence[ColumnEncoding], numbers: Sequence[float]) -> list[str]:
+    """An observation as its owner knows it: a text such as "region north" for each column."""
+    shown, place = [], 0
+    for encoding in encodings:
+        width = len(encoding.features)
+        shown.append(f"{encoding.column} {encoding.show(numbers[place : place + width])}")
+        place += width
+    return shown
+
+
+def _show_time(numbers: Sequence[float], lengths: Sequence[float]) -> str:
+    """The day of the week, and the time of the day where that is known."""
+    seconds = [
+        np.arctan2(numbers[2 * i], numbers[2 * i + 1]) / (2 * np.pi) % 1.0 * length
+        for i, length in enumerate(lengths)
+    ]
+    in_day = seconds[0] if len(seconds) > 1 else 0.0
+    day = DAYS[round((seconds[-1] - in_day) / DAY) % 7]
+    minute = round(in_day / 60) % 1440
+    return day if len(seconds) < 2 else f"{day} {minute // 60:02d}:{minute % 60:02d}"

@@ -108,7 +108,7 @@ def _read_names(key: str, value: object, problems: Problems) -> Any:
         return (value,) if key in LISTS else value
     if isinstance(value, bool) and value in _CONSTANTS.get(key, ()):
         return value
-    if isinstance(value, list | tuple) and value and several:
+    if isinstance(value, list | tuple) and several and (value or key in LISTS):
         named = all(isinstance(name, str) and name for name in value)
         if named and len(set(value)) == len(value):
             return tuple(value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 
 from nacre.logs.checks.problems import Problems, show, show_names
 from nacre.logs.schema.mapping import ColumnMap, Label
@@ -163,9 +164,26 @@ def _resolve_given(
         return given
     problems.add(
         f"the column map names {show_names(absent)} for {part}; there are {show_names(names)}",
-        "name columns that are there",
+        _suggest_names(part, given, names),
     )
     return None
+
+
+def _suggest_names(part: str, given: str | tuple[str, ...], names: Sequence[str]) -> str:
+    """What to write instead of columns that are not there: those with nearly the same names."""
+    wanted = [given] if isinstance(given, str) else list(given)
+    if isinstance(given, str) and "," in given:
+        wanted = [name.strip() for name in given.split(",")]
+    plain = {normalise_name(name): name for name in reversed(names)}
+    near = []
+    for name in wanted:
+        close = get_close_matches(normalise_name(name), plain, n=1, cutoff=0.8)
+        near += [name] if name in names else [plain[one] for one in close]
+    if len(near) < len(wanted):
+        return "name columns that are there"
+    several = part in VECTORS and (len(near) > 1 or not isinstance(given, str))
+    listing = ", ".join(map(_quote, near))
+    return f"write {part} = {f'[{listing}]' if several else listing}"
 
 
 def _resolve(stem: str, names: Sequence[str], problems: Problems) -> str | tuple[str, ...] | None:

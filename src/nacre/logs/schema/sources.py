@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -11,13 +12,14 @@ from gymnasium.spaces import Space
 from numpy.typing import NDArray
 
 from nacre.logs.checks.columns import check_flags
-from nacre.logs.checks.problems import Problems, show, show_names
+from nacre.logs.checks.problems import Problems, show, show_key, show_names
 from nacre.logs.schema.draft import Draft
 from nacre.logs.schema.fields import FieldReader, load_beside
+from nacre.logs.schema.map_values import BY_COLUMN
 from nacre.logs.schema.mapping import ColumnMap
 from nacre.logs.schema.masks import name_mask
 from nacre.logs.schema.metadata import ColumnForm, Metadata
-from nacre.logs.schema.parts import MASK, VECTORS, is_reserved
+from nacre.logs.schema.parts import FIELDS, MASK, VECTORS, is_reserved
 from nacre.logs.schema.recognition import (
     Reading,
     find_numbered,
@@ -26,6 +28,9 @@ from nacre.logs.schema.recognition import (
     recognise,
 )
 from nacre.logs.schema.source import Source
+
+PARTS = (*FIELDS, "done", "step", "order", "propensity", MASK)
+"""Entries of a column map may name a part instead of its column."""
 
 
 def draft_log(
@@ -54,18 +59,55 @@ def draft_log(
     draft = Draft({}, {}, {**metadata.spaces, **spaces}, dict(metadata.provenance))
     draft.store = source.store
     draft.notes += [*getattr(source, "notes", ()), *reading.notes]
+    _check_entries(columns, source.names, problems)
+    if _is_observed("action", reading, problems):
+        return None
     fields = FieldReader(source, reading, columns, draft, problems)
     fields.read()
     _settle_ends(reading, draft, problems)
+    if draft.single_steps:
+        _is_observed("reward", reading, problems)
     if reading.names or fields.expanded:
         draft.provenance["columns"] = {**reading.names, **fields.expanded}
     observed, masked = (listed(reading.columns.get(part, ())) for part in ("observation", MASK))
     name_mask(draft, observed, masked)
     draft.record_encodings()
+    written = getattr(getattr(source, "cleaning", None), "written", {})
+    if written:
+        draft.provenance["written"] = written
     _load_further(source, reading, draft, problems)
     draft.drop_missing(problems)
     draft.sort_single_steps(problems)
     return draft
+
+
+def _check_entries(columns: ColumnMap, names: Sequence[str], problems: Problems) -> None:
+    """Report entries of the map about columns that are not there: they would change nothing."""
+    for key in BY_COLUMN:
+        for name in getattr(columns, key):
+            if name in names or name in PARTS:
+                continue
+            near = get_close_matches(name, names, n=1)
+            remedy = f"write {key}.{show_key(near[0])}" if near else "remove it"
+            problems.add(
+                f"the column map has {key}.{show_key(name)}, but no column is called so; there are "
+                f"{show_names(names)}",
+                remedy,
+            )
+
+
+def _is_observed(part: str, reading: Reading, problems: Problems) -> bool:
+    """Report a column that is observed, although nobody has it before the action is chosen."""
+    observed = listed(reading.columns.get("observation", ()))
+    shared = [name for name in listed(reading.columns.get(part, ())) if name in observed]
+    for name in shared:
+        problems.add(
+            f"is named for the {part} and for an observation: a policy would see what is known "
+            "only after it has chosen",
+            f"remove {show(name)} from observation in the column map",
+            column=name,
+        )
+    return bool(shared)
 
 
 def _name_parts(reading: Reading, problems: Problems) -> None:
@@ -154,6 +196,9 @@ def _load_further(source: Source, reading: Reading, draft: Draft, problems: Prob
             )
     for name in left:
         if name in used:
+            continue
+        if not name.strip():
+            draft.notes.append("a column without a name was left out")
             continue
         if not source.is_numeric(name) and not is_reserved(name):
             draft.notes.append(f"the column {show_names([name])} is not numeric and was left out")

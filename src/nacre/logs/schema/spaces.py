@@ -172,11 +172,17 @@ def infer_space(columns: Sequence[NDArray[Any]], *, bounded: bool) -> tuple[Spac
         bounded: Whether [-1, 1] is a plausible guess.
     """
     if columns[0].ndim == 1:
-        space = _discrete(max(int(_extent(values)[1]) for values in columns) + 1)
-        return space, f"assumed Discrete({space.n}), one more than the largest value found"
+        extents = [_extent(values) for values in columns]
+        space = _discrete(max(int(high) for _, high in extents) + 1)
+        note = f"assumed Discrete({space.n}), one more than the largest value found"
+        least = min(int(low) for low, _ in extents)
+        if bounded and least > 0:
+            # People count from 1; a learner would be offered an action that does not exist.
+            note += f"; those below {least} never occur: list in labels.action what there is"
+        return space, note
     width = columns[0].shape[1]
-    extents = [_extent(values) for values in columns] if bounded else []
-    if bounded and all(low >= -1 and high <= 1 for low, high in extents):
+    limits = [_extent(values) for values in columns] if bounded else []
+    if bounded and all(low >= -1 and high <= 1 for low, high in limits):
         return _box([-1.0] * width, [1.0] * width), (
             "assumed a Box with bounds -1 and 1, within which all values lie"
         )

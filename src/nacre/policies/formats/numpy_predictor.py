@@ -15,7 +15,6 @@ instead of `Predictor`; as a command both are the same.
 from __future__ import annotations
 
 import copy
-import datetime
 import hashlib
 import json
 import math
@@ -27,8 +26,7 @@ from typing import Any
 import numpy as np
 import safetensors
 
-MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "?", "-", ".")
-CYCLES = {"time": (86400.0, 604800.0), "date": (604800.0,)}
+from nacre.policies.formats.numpy_columns import encode_row
 
 
 def _digest(tensors: dict[str, np.ndarray], text: str) -> str:
@@ -99,7 +97,7 @@ class Predictor:
 
     def encode(self, row: dict[str, Any]) -> np.ndarray:
         """The observation of a raw row of the table that the policy was learned from."""
-        return _encode_row(self.inputs, row)
+        return encode_row(self.inputs, row)
 
     def _act(self, rows: Any, deterministic: bool) -> Any:
         if not self._parts:
@@ -247,7 +245,7 @@ class Rule:
     ) -> tuple[Any, Any]:
         """Return the action for one raw row or one observation, and the state as it came."""
         raw = isinstance(observation, dict)
-        numbers = _encode_row(self.inputs, observation) if raw else np.asarray(observation)
+        numbers = encode_row(self.inputs, observation) if raw else np.asarray(observation)
         rule = next(rule for rule in self._rules if self._holds(rule["when"], numbers))
         if "action" not in rule:
             raise ValueError("the rule draws its actions; read it with nacre")
@@ -270,72 +268,6 @@ class Rule:
             if not least <= numbers[place] <= most:
                 return False
         return True
-
-
-def _encode_row(inputs: dict[str, Any], row: dict[str, Any]) -> np.ndarray:
-    """The observation of a raw row, as when the log was read."""
-    names = (inputs.get("columns") or {}).get("observation")
-    labels = (inputs.get("labels") or {}).get("observation")
-    if isinstance(names, str) and labels:
-        return np.asarray(_find_label(row, names, labels))
-    encodings = inputs.get("encoding") or [
-        {"column": name, "kind": "number"} for name in names or ()
-    ]
-    if not encodings:
-        raise ValueError("the policy does not know the columns of a table; give numbers")
-    return np.array([number for one in encodings for number in _encode(one, row)], np.float32)
-
-
-def _encode(encoding: dict[str, Any], row: dict[str, Any]) -> list[float]:
-    """The numbers of one column, as when the log was read."""
-    column, kind, fill = encoding["column"], encoding["kind"], encoding.get("fill")
-    if column not in row:
-        raise ValueError(f"column {column!r} is not in the row")
-    value, labels = row[column], encoding.get("labels", [])
-    texts = kind in ("one_hot", "ordinal")
-    absent = value is None or value != value
-    absent = absent or (isinstance(value, str) and value.strip() in (("",) if texts else MISSING))
-    if kind == "one_hot":
-        width = len(labels) + bool(encoding.get("other")) + (encoding.get("missing") == "category")
-        if absent and encoding.get("missing") != "category":
-            raise ValueError(f"column {column!r} is missing")
-        other = len(labels) if encoding.get("other") else None
-        place = width - 1 if absent else _find_label(row, column, labels, other)
-        return [float(i == place) for i in range(width)]
-    if absent and fill is None:
-        raise ValueError(f"column {column!r} is missing")
-    if absent:
-        number = float(fill or 0.0)
-    elif kind == "ordinal":
-        number = float(_find_label(row, column, labels))
-    elif kind in CYCLES:
-        number = _find_seconds(value, encoding.get("time_format"))
-    else:
-        text = str(value).replace(encoding.get("unit") or "\0", "").strip()
-        number = float({"true": "1", "false": "0"}.get(text.lower(), text))
-    numbers = [number]
-    if kind in CYCLES:
-        angles = [2 * math.pi * math.fmod(number, length) / length for length in CYCLES[kind]]
-        numbers = [wave(angle) for angle in angles for wave in (math.sin, math.cos)]
-    return numbers if fill is None else [*numbers, float(absent)]
-
-
-def _find_label(
-    row: dict[str, Any], column: str, labels: list[Any], other: int | None = None
-) -> int:
-    value = row[column]
-    if value in labels:
-        return labels.index(value)
-    if other is not None:
-        return other
-    raise ValueError(f"column {column!r}: {value!r} is none of {labels}")
-
-
-def _find_seconds(value: Any, form: str | None) -> float:
-    text = str(value).strip()
-    read = datetime.datetime
-    time = read.fromisoformat(text) if form is None else read.strptime(text, form)
-    return float(math.floor(time.replace(tzinfo=time.tzinfo or datetime.UTC).timestamp()))
 
 
 def main(path: str) -> None:

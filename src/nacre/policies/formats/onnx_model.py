@@ -11,14 +11,17 @@ import gymnasium
 import numpy as np
 
 from nacre.errors import InputError
+from nacre.logs.schema.spaces import space_to_json
 from nacre.policies.answers import FORMS, Answers, find_form
 from nacre.policies.blackbox import BlackBox
 from nacre.policies.formats.base import PolicyFormat, PolicyOptions, Provenance
+from nacre.policies.formats.onnx_columns import takes_columns
 from nacre.policies.formats.onnx_graph import build_onnx
 from nacre.policies.formats.onnx_session import OnnxSession
 from nacre.policies.formats.recording import record_black_box
 from nacre.policies.formats.safetensors import describe_policy, dump_safetensors
 from nacre.policies.policy import Policy, Signature
+from nacre.policies.rules import RulePolicy
 
 _KNOWN_NAMES = {
     "mean": ("mean", "mu", "action_mean", "mean_actions"),
@@ -39,7 +42,7 @@ _KNOWN_NAMES = {
 
 
 class OnnxFormat(PolicyFormat):
-    """ONNX files: of any library to read, of our networks and tables to write."""
+    """ONNX files: of any library to read, of our networks, tables and rules to write."""
 
     label = ".onnx"
     suffixes = (".onnx",)
@@ -51,9 +54,40 @@ class OnnxFormat(PolicyFormat):
         return record_black_box(policy, options, "onnx")
 
     def dump(self, policy: Policy, provenance: Mapping[str, Any]) -> bytes:
-        """The graph of a network or a table, under the same checks as its safetensors file."""
+        """The graph of a network, a table or a rule, under the checks of a safetensors file."""
+        return build_onnx(policy, _describe(policy, provenance))
+
+
+def dump_columns(policy: Policy, provenance: Mapping[str, Any]) -> bytes | None:
+    """The graph that takes the columns of the table which the policy was learned from.
+
+    Args:
+        policy: The policy.
+        provenance: Has under `inputs` how these columns became observations.
+
+    Returns:
+        The content of its file, or nothing where observations came as numbers.
+
+    Raises:
+        InputError: If the policy has no such form.
+    """
+    inputs = provenance.get("inputs") or {}
+    if not takes_columns(inputs):
+        return None
+    return build_onnx(policy, _describe(policy, provenance), inputs)
+
+
+def _describe(policy: Policy, provenance: Mapping[str, Any]) -> dict[str, Any]:
+    if not isinstance(policy, RulePolicy):
         dump_safetensors(policy, provenance)
-        return build_onnx(policy, describe_policy(policy, provenance))
+        return describe_policy(policy, provenance)
+    return {
+        "kind": "rule",
+        "head": policy.head,
+        "observation_space": space_to_json(policy.observation_space),
+        "action_space": space_to_json(policy.action_space),
+        "provenance": dict(provenance),
+    }
 
 
 def read_onnx(

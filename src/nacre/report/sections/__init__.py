@@ -12,6 +12,7 @@ SECTIONS: Registry[type[Section]] = Registry(
         "guardrails": "nacre.report.sections.guardrails:Guardrails",
         "gain": "nacre.report.sections.gain:Gain",
         "risk": "nacre.report.sections.risk:Risk",
+        "segments": "nacre.report.sections.segments:Segments",
         "estimators": "nacre.report.sections.estimators:Estimators",
         "cost": "nacre.report.sections.cost:Cost",
         "prices": "nacre.report.sections.prices:OtherPrices",

@@ -47,7 +47,8 @@ def list_facts(record: DecisionRecord, most: int) -> list[tuple[str, list[tuple[
     }
     parts = {
         "Run": run,
-        "Log": record.log,
+        # How columns were understood has a section of its own.
+        "Log": {name: fact for name, fact in record.log.items() if name != "columns"},
         "Old policy": record.policy,
         "Cost": record.cost_model,
         "Engine": record.execution,

@@ -1,0 +1,252 @@
+"""Mutation testing: small changes of the code that decides, costs and commits must fail a test.
+
+    PYTHONPATH=. python scripts/campaigns/mutants.py --sample 100 --out results/faults
+
+A mutant is a module with one operator, comparison, constant or condition changed. It is killed if
+one of the tests beside it fails. A sample is drawn, the same every time, as many mutants from each
+module as its share of all. This process imports what the package needs; each mutant is tried in a
+fork of it, so that it costs the tests alone. Mutants that have a record are not tried again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import copy
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import os
+import resource
+import signal
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[2]
+TARGETS = {
+    "nacre.files.commit": ["tests/files/test_commit.py"],
+    "nacre.files.manifest": ["tests/files/test_manifest.py", "tests/files/test_commit.py"],
+    "nacre.inference.intervals": [
+        "tests/inference/test_intervals.py",
+        "tests/inference/test_rule.py",
+    ],
+    "nacre.inference.rule": ["tests/inference/test_rule.py"],
+    "nacre.inference.break_even": ["tests/inference/test_break_even.py"],
+    "nacre.inference.evidence": [
+        "tests/inference/test_evidence.py",
+        "tests/inference/test_rule.py",
+    ],
+    "nacre.inference.price": ["tests/inference/test_price.py"],
+    "nacre.inference.multiplicity": ["tests/inference/test_multiplicity.py"],
+    "nacre.training.backup": ["tests/training/test_backup.py"],
+    "nacre.costs.statewise": ["tests/costs/test_statewise.py"],
+    "nacre.costs.links": ["tests/costs/test_links.py", "tests/costs/test_family.py"],
+    "nacre.costs.family": ["tests/costs/test_family.py"],
+    "nacre.costs.groups": ["tests/costs/test_groups.py"],
+    "nacre.costs.matching": ["tests/costs/test_matching.py"],
+}
+SWAPS: dict[type[ast.AST], type[ast.AST]] = {
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.Div,
+    ast.Div: ast.Mult,
+    ast.And: ast.Or,
+    ast.Or: ast.And,
+}
+LONGEST = 120
+"""Processor seconds of one mutant; one that takes more is killed by that."""
+
+
+def list_changes(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Number and description of every change that could be made."""
+    for number, (node, field) in enumerate(_list_places(tree)):
+        line = getattr(node, "lineno", 0)
+        yield number, f"line {line}: {type(node).__name__} {_describe(node, field)}"
+
+
+def _list_places(tree: ast.Module) -> Iterator[tuple[Any, str]]:
+    skipped = {id(inner) for node in ast.walk(tree) for inner in _list_quiet(node)}
+    for node in ast.walk(tree):
+        if id(node) in skipped:
+            continue
+        if isinstance(node, ast.Compare) and type(node.ops[0]) in SWAPS:
+            yield node, "ops"
+        elif isinstance(node, (ast.BinOp, ast.BoolOp)) and type(node.op) in SWAPS:
+            yield node, "op"
+        elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            yield node, "not"
+        elif isinstance(node, ast.Constant) and type(node.value) in (bool, int, float):
+            yield node, "value"
+
+
+def _list_quiet(node: ast.AST) -> Iterator[ast.AST]:
+    """What says nothing at run time, or only what people read: annotations, texts of errors."""
+    parts: list[ast.AST | None] = []
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        parts = [node.returns, *node.decorator_list]
+    elif isinstance(node, (ast.arg, ast.AnnAssign)):
+        parts = [node.annotation]
+    elif isinstance(node, (ast.Raise, ast.JoinedStr)):
+        parts = [node]
+    for part in parts:
+        if part is not None:
+            yield from ast.walk(part)
+
+
+def _describe(node: Any, field: str) -> str:
+    if field == "ops":
+        return f"{type(node.ops[0]).__name__} → {SWAPS[type(node.ops[0])].__name__}"
+    if field == "op":
+        return f"{type(node.op).__name__} → {SWAPS[type(node.op)].__name__}"
+    return "removed" if field == "not" else f"{node.value} → {_change_value(node.value)}"
+
+
+def _change_value(value: bool | float) -> bool | float:
+    return not value if isinstance(value, bool) else value + 1
+
+
+def make_mutant(tree: ast.Module, number: int) -> ast.Module:
+    """A copy with one change."""
+    changed = copy.deepcopy(tree)
+    node, field = list(_list_places(changed))[number]
+    if field == "ops":
+        node.ops[0] = SWAPS[type(node.ops[0])]()
+    elif field == "op":
+        node.op = SWAPS[type(node.op)]()
+    elif field == "value":
+        node.value = _change_value(node.value)
+    else:
+        # Twice not, without a look at what it is.
+        node.operand = ast.UnaryOp(ast.Not(), node.operand)
+    return ast.fix_missing_locations(changed)
+
+
+class Replaced(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Gives a mutant in place of a module."""
+
+    def __init__(self, name: str, path: Path, tree: ast.Module) -> None:
+        self.name, self.path, self.tree = name, path, tree
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        """Only of that module."""
+        if fullname != self.name:
+            return None
+        return importlib.util.spec_from_file_location(fullname, self.path, loader=self)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Run the mutant."""
+        exec(compile(self.tree, str(self.path), "exec"), module.__dict__)  # noqa: S102
+
+
+def try_mutant(name: str, path: Path, tree: ast.Module) -> tuple[str, float]:
+    """Whether a test fails, and the processor seconds that it took."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    child = os.fork()
+    if child == 0:
+        _run_tests(name, path, tree)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return ("survived" if code == 0 else "killed"), round(seconds, 1)
+
+
+def _run_tests(name: str, path: Path, tree: ast.Module) -> None:
+    """In the fork: all tests beside a module, until one fails."""
+    code = 1
+    try:
+        resource.setrlimit(resource.RLIMIT_CPU, (LONGEST, LONGEST + 1))
+        signal.alarm(20 * LONGEST)
+        null = os.open(os.devnull, os.O_RDWR)
+        for stream in (1, 2):
+            os.dup2(null, stream)
+        # Processes that tests start import the module as it is: they are not changed.
+        sys.meta_path.insert(0, Replaced(name, path, tree))
+        import pytest
+
+        tests = [str(ROOT / test) for test in TARGETS[name]]
+        quiet = ["-W", "ignore::pytest.PytestAssertRewriteWarning", "-p", "no:cacheprovider"]
+        code = int(pytest.main(["-x", *quiet, *tests]))
+    finally:
+        os._exit(code)
+
+
+def import_others() -> None:
+    """Packages that the tests need; none of ours, so that a mutant is the first."""
+    import equinox  # noqa: F401
+    import gymnasium  # noqa: F401
+    import jax  # noqa: F401
+    import optax  # noqa: F401
+    import ot  # noqa: F401
+    import pyarrow.parquet  # noqa: F401
+    import pydantic  # noqa: F401
+    import pytest  # noqa: F401
+    import scipy.optimize
+    import scipy.stats  # noqa: F401
+
+
+def draw_sample(size: int) -> list[tuple[str, int, str]]:
+    """Mutants in the order in which they are tried: a prefix is a sample too."""
+    all_of_them = []
+    for name in TARGETS:
+        tree = ast.parse(_find_path(name).read_text(encoding="utf-8"))
+        all_of_them += [(name, number, text) for number, text in list_changes(tree)]
+    order = np.random.default_rng(100).permutation(len(all_of_them))
+    return [all_of_them[place] for place in order[:size]]
+
+
+def _find_path(name: str) -> Path:
+    return ROOT / "src" / f"{name.replace('.', '/')}.py"
+
+
+def main() -> None:
+    """Try the mutants of the sample that have no record yet."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=Path("results/faults"))
+    parser.add_argument("--sample", type=int, default=100)
+    parser.add_argument("--only", nargs="*", default=list(TARGETS))
+    options = parser.parse_args()
+    import_others()
+    # Ours are not imported here: the lines are written by hand.
+    import json
+
+    options.out.mkdir(parents=True, exist_ok=True)
+    file = options.out / "mutants.jsonl"
+    lines = file.read_text().splitlines() if file.exists() else []
+    done = {(one["module"], one["change"]) for one in map(json.loads, lines)}
+    sound = set()
+    for name, number, text in draw_sample(options.sample):
+        if (name, text) in done or name not in options.only:
+            continue
+        path = _find_path(name)
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        if name not in sound and try_mutant(name, path, tree)[0] == "killed":
+            raise SystemExit(f"{name}: its tests fail without any change")
+        sound.add(name)
+        began = time.time()
+        outcome, seconds = try_mutant(name, path, make_mutant(tree, number))
+        record = {"module": name, "change": text, "outcome": outcome, "processor_seconds": seconds}
+        with file.open("a") as stream:
+            stream.write(json.dumps(record) + "\n")
+        print(*record.values(), f"{time.time() - began:.0f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,128 @@
+"""Tables of the campaigns of faults, from the records that `scripts/campaigns` leave."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from nacre.experiments.listing import format_markdown
+from nacre.experiments.records import Record
+
+FOLDER = "faults"
+
+
+def write_kills(records: Sequence[Record]) -> str:
+    """By command: when it was killed, what a reader found, and what came of the next run."""
+    header = ["command", "at random", "at a call", "found old", "found new", "not clean"]
+    rows = []
+    for command, kills in _group(records, "command"):
+        found = Counter(one["found"] for one in kills)
+        rows.append(
+            [
+                command,
+                str(sum("share" in one for one in kills)),
+                str(sum("call" in one for one in kills)),
+                str(found["old"]),
+                str(found["new"]),
+                str(sum(not one["clean"] for one in kills)),
+            ]
+        )
+    return _end_with_sum(header, rows)
+
+
+def write_write_faults(records: Sequence[Record]) -> str:
+    """By command: how each fault ended."""
+    header = [
+        "command",
+        "faults",
+        "refused, old stays",
+        "refused, new is there",
+        "done",
+        "not clean",
+    ]
+    rows = []
+    for command, faults in _group(records, "command"):
+        ends = Counter(one["outcome"] for one in faults)
+        unclean = sum(count for outcome, count in ends.items() if outcome.startswith("not"))
+        counts = (len(faults), ends["refused"], ends["refused, new"], ends["done"], unclean)
+        rows.append([command, *map(str, counts)])
+    return _end_with_sum(header, rows)
+
+
+def write_mutations(records: Sequence[Record]) -> str:
+    """By kind of file: how damaged files were read."""
+    outcomes = ("refused", "equal", "different", "raised", "several lines", "aborted")
+    header = ["kind", "with digest", "files", *outcomes[:3], "anything else"]
+    rows = []
+    for kind, rounds in _group(records, "kind"):
+        counts: Counter[str] = Counter()
+        for one in rounds:
+            counts.update(one["outcomes"])
+        shown = [str(counts[name]) for name in outcomes[:3]]
+        rest = str(sum(counts[name] for name in outcomes[3:]))
+        digests = "yes" if rounds[0]["digests"] else "no"
+        rows.append([kind, digests, str(counts.total()), *shown, rest])
+    return _end_with_sum(header, rows)
+
+
+def write_scales(records: Sequence[Record]) -> str:
+    """By verdict: logs in several units of the reward; then the numbers at the edge."""
+    logs = [one for one in records if "log" in one]
+    edges = [one for one in records if "edge" in one]
+    rows = [
+        [
+            verdict,
+            str(len(same)),
+            str(sum(not one["same_verdict"] for one in same)),
+            f"{max(one['largest_difference'] for one in same):.0e}",
+        ]
+        for verdict, same in _group(logs, "verdict")
+    ]
+    header = ["verdict", "logs", "another verdict in another unit", "largest difference of a bound"]
+    verdicts = Counter(one["verdict"] for one in edges)
+    told = ", ".join(f"{count} {verdict}" for verdict, count in sorted(verdicts.items()))
+    unclean = sum(not one["clean"] for one in edges)
+    table = format_markdown(header, rows)
+    return f"{table}\n\nNumbers at the edge, without a cost: {told}; not clean: {unclean}."
+
+
+def write_traps(records: Sequence[Record]) -> str:
+    """One sentence: how many were refused, and at which price."""
+    refused = sum(one["outcome"] == "refused" for one in records)
+    seconds = max((one["processor_seconds"] for one in records), default=0.0)
+    megabytes = max((one["megabytes"] for one in records), default=0.0)
+    return (
+        f"{refused} of {len(records)} files were refused. None took more than {seconds:.1f} s of "
+        f"the processor or {megabytes:.0f} MB."
+    )
+
+
+TABLES: dict[str, tuple[Path, Callable[[Sequence[Record]], str]]] = {
+    f"faults-{name}": (Path(FOLDER, f"{file}.jsonl"), write)
+    for name, file, write in (
+        ("kills", "kills", write_kills),
+        ("writes", "write_faults", write_write_faults),
+        ("mutations", "mutations", write_mutations),
+        ("scales", "reward_scale", write_scales),
+        ("traps", "traps", write_traps),
+    )
+}
+"""By the names that pages call them: the file below the folder of results, and its writer."""
+
+
+def _group(records: Sequence[Record], name: str) -> Iterable[tuple[str, list[Record]]]:
+    """Records by a field, in the order in which its values first occur."""
+    for value in dict.fromkeys(str(one[name]) for one in records):
+        yield value, [one for one in records if str(one[name]) == value]
+
+
+def _end_with_sum(header: list[str], rows: list[list[str]]) -> str:
+    """A table whose last row adds up what can be added up."""
+    if not rows:
+        return "There are no records yet."
+    sums = [
+        str(sum(map(int, column))) if all(one.isdecimal() for one in column) else ""
+        for column in zip(*rows, strict=True)
+    ]
+    return format_markdown(header, [*rows, ["all", *sums[1:]]])

@@ -1,0 +1,53 @@
+"""Tables of the campaigns of faults, from records made by hand."""
+
+from __future__ import annotations
+
+from nacre.experiments.fault_tables import (
+    TABLES,
+    write_kills,
+    write_mutations,
+    write_scales,
+    write_traps,
+    write_write_faults,
+)
+
+
+def test_kills_are_counted_by_command() -> None:
+    records = [
+        {"command": "advise", "share": 0.2, "found": "old", "clean": True},
+        {"command": "advise", "call": 3, "found": "new", "clean": True},
+        {"command": "report", "call": 4, "found": "between: new are []", "clean": False},
+    ]
+    lines = write_kills(records).splitlines()
+    assert lines[2] == "| advise | 1 | 1 | 1 | 1 | 0 |"
+    assert lines[3] == "| report | 0 | 1 | 0 | 0 | 1 |"
+    assert lines[-1] == "| all | 1 | 2 | 1 | 1 | 1 |"
+
+
+def test_ends_of_faults_are_counted() -> None:
+    outcomes = ("refused", "refused, new", "done", "not whole")
+    records = [{"command": "plan", "outcome": outcome} for outcome in outcomes]
+    assert write_write_faults(records).splitlines()[2] == "| plan | 4 | 1 | 1 | 1 | 1 |"
+
+
+def test_mutations_are_added_up() -> None:
+    line = {"kind": "csv", "digests": False}
+    records = [
+        {**line, "outcomes": {"refused": 18, "raised": 2}},
+        {**line, "outcomes": {"equal": 20}},
+    ]
+    assert write_mutations(records).splitlines()[2] == "| csv | no | 40 | 18 | 20 | 0 | 2 |"
+
+
+def test_units_and_edges() -> None:
+    log = {"log": 0, "verdict": "keep", "same_verdict": True, "largest_difference": 2e-7}
+    text = write_scales([log, {"edge": "zero", "verdict": "undecided", "clean": True}])
+    assert "| keep | 1 | 0 | 2e-07 |" in text
+    assert text.endswith("Numbers at the edge, without a cost: 1 undecided; not clean: 0.")
+
+
+def test_traps_and_nothing() -> None:
+    trap = {"outcome": "refused", "processor_seconds": 1.25, "megabytes": 99.6}
+    assert write_traps([trap]).startswith("1 of 1 files were refused. None took more than 1.2 s")
+    for _, write in TABLES.values():
+        assert write([])
