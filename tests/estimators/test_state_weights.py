@@ -69,7 +69,7 @@ def test_they_are_the_exact_ones(terminating: bool) -> None:
 
 def weigh(world: FiniteWorld, log: Log, *, by_state: bool) -> Weights:
     old, new = (TabularPolicy.from_probabilities(table) for table in policies(world))
-    return find_weights(log, old, new, discount=DISCOUNT, by_state=by_state)
+    return find_weights(log, (old,), new, discount=DISCOUNT, by_state=by_state)
 
 
 def estimate(

@@ -31,7 +31,7 @@ def policy(table: np.ndarray) -> TabularPolicy:
 
 
 def weigh(log: Log, new: np.ndarray = NEW, seed: int = 0) -> Weights:
-    return find_weights(log, policy(OLD), policy(new), discount=DISCOUNT, seed=seed)
+    return find_weights(log, (policy(OLD),), policy(new), discount=DISCOUNT, seed=seed)
 
 
 def estimate(log: Log, shift: float = 0.0, new: np.ndarray = NEW) -> Weighted:
@@ -152,5 +152,5 @@ def test_many_rows_are_read_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_without_a_future_one_step_is_weighed() -> None:
     log = sample(300)
-    weights = find_weights(log, policy(OLD), policy(NEW), discount=0.0)
+    weights = find_weights(log, (policy(OLD),), policy(NEW), discount=0.0)
     assert weights.logs.shape == (log.n_episodes, 1)

@@ -125,3 +125,33 @@ def test_wrong_plans_are_named(plan: Plan, tmp_path: Path) -> None:
     broken = [document["stages"][0] | {"new_per_set": 5}]
     with pytest.raises(InputError, match="new_per_set = 5"):
         check_plan(document | {"stages": broken})
+
+
+def test_exploration_is_a_next_step_with_its_price(old_returns: np.ndarray) -> None:
+    overlap = {
+        "excess": 0.2,
+        "penalty": 3.0,
+        "old_value": 0.9,
+        "least": -0.1,
+        "missing": [{"state": 1, "action": 0, "share": 0.8}],
+    }
+    record = make_record(
+        verdict="undecided",
+        net_gain={"mean": 1.0, "low": -1.0, "high": 4.0},
+        names={"actions": ["stay", "go"], "states": ["hall", "kitchen"]},
+    )
+
+    def find(**changes: object) -> list[str]:
+        entry = record.candidates[0].model_copy(update={"overlap": overlap | changes})
+        changed = record.model_copy(update={"candidates": (entry,)})
+        steps = make_plan(changed, old_returns).next_steps
+        return [step.what for step in steps if step.name == "exploration"]
+
+    (told,) = find()
+    assert "20 times each" in told
+    assert "stay at kitchen" in told
+    # Twenty tries, each of which may lose all that lies above the worst of the log.
+    assert "costs at most 20:" in told
+    # It settles nothing where something else keeps the verdict open.
+    assert find(penalty=0.5) == []
+    assert find(missing=[]) == []

@@ -22,16 +22,16 @@ class Charge:
 def charge_finalists(
     setting: Setting, *, split: Split, finalists: tuple[Candidate, ...], report: Any
 ) -> tuple[Charge, ...]:
-    """The cost of each finalist, by the whole log: costs need no held-out part."""
-    found = []
+    """The cost of each finalist, by all that the old policy did: costs need no held-out part."""
+    found, log = [], setting.own
     for candidate in finalists:
         policies = split.old_policy, candidate.policy
-        breakdown = setting.cost.evaluate(*policies, setting.log, seed=setting.seed)
+        breakdown = setting.cost.evaluate(*policies, log, seed=setting.seed)
         price = find_price(
             setting.cost,
             breakdown,
             *policies,
-            setting.log,
+            log,
             uncertainty=setting.uncertainty,
             seed=setting.seed,
         )

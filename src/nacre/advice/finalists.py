@@ -77,7 +77,7 @@ def choose_step(
 def open_ranking(setting: Setting, split: Split) -> Score | None:
     """What says how good a candidate is on the learning part; None where nothing can."""
     log, discount = split.learning, setting.config.discount
-    problem = Problem(log, split.old_policy, setting.find_start(log), discount)
+    problem = Problem(log, split.old_policy, setting.find_start(log), discount, setting.acting)
     usable = [one for one in RANKING if not one.applies(problem)]
     if not usable:
         return None

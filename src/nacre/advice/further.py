@@ -13,6 +13,7 @@ from nacre.advice.setting import Setting
 from nacre.inference.evidence import Evidence
 from nacre.inference.intervals import find_hull
 from nacre.inference.rule import Decision
+from nacre.logs.acting import select_own
 
 
 def describe_further(
@@ -20,18 +21,20 @@ def describe_further(
 ) -> dict[str, Any]:
     """Fields of the record."""
     split, chosen = results["split"], evidence[decision.chosen]
+    # Both are about the old policy's own episodes.
+    test = select_own(split.test)
     policies = split.old_policy, results["finalists"][decision.chosen].policy
     discount, terms = setting.config.discount, setting.cost.terms
     segments = enter_segments(setting, results, decision.chosen, decision.level)
     further: dict[str, Any] = {
         "value": describe_value(terms, chosen, decision.level),
-        "risk": describe_risk(split.test, *policies, discount, decision.level)
+        "risk": describe_risk(test, *policies, discount, decision.level)
         | describe_segments(segments),
     }
     # Only a switch can be turned into something worse.
     if decision.verdict == "switch":
         further["confounding"] = describe_confounding(
-            split.test,
+            test,
             *policies,
             discount,
             low=find_hull(chosen.estimates, decision.level)[0] / terms.episodes,

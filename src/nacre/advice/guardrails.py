@@ -19,6 +19,7 @@ from nacre.diagnostics.overlap import Overlap, continue_returns
 from nacre.estimators.base import Estimate
 from nacre.inference.guardrails import GuardrailEvidence
 from nacre.logs import Log
+from nacre.logs.acting import find_acting
 
 LEAST_EVENTS = 5
 
@@ -31,7 +32,7 @@ class Outcome(Split):
         terms: The guardrail.
         least: Least of the discounted sums to go, or 0, and
         most: the largest of them, or 0.
-        value: Their mean at the starts of episodes.
+        value: Their mean at the starts of the old policy's episodes.
         events: Episodes whose outcome is not the most common one.
         old_mean: The outcome under the old policy, in its own sign; NaN where it is not known.
         old_error: Its standard error; infinite where it is not known.
@@ -90,7 +91,7 @@ def open_outcome(
         terms=terms,
         least=min(0.0, float(to_go.min())),
         most=max(0.0, float(to_go.max())),
-        value=float(to_go[test.offsets[:-1]].mean()),
+        value=float(to_go[test.offsets[:-1]][find_acting(test) == 0].mean()),
         events=_count_events(test, setting.config.discount),
         old_mean=math.nan if own is None else own.mean,
         old_error=math.inf if own is None else own.standard_error,

@@ -19,6 +19,7 @@ from nacre.costs.fit import check_guardrails, check_log_fits, check_same_spaces
 from nacre.errors import InputError
 from nacre.learners.base import Candidate
 from nacre.logs import ColumnMap, Log, read_log
+from nacre.logs.acting import ACTING, find_acting
 from nacre.policies import find_uncertainty, read_policy_with_provenance, recall_uncertainty
 from nacre.policies.formats.base import PolicyOptions
 from nacre.policies.policy import Policy
@@ -47,6 +48,8 @@ class Inputs:
         given_start: Whether the user named them.
         candidates: Policies of the user's own.
         uncertainty: Share of the old policy's probability that may lie on the wrong actions.
+        acting: Further policies that acted in the log.
+        earlier: Episodes at the log's beginning that an earlier advice was about.
     """
 
     log: Log
@@ -56,6 +59,8 @@ class Inputs:
     given_start: bool
     candidates: tuple[Candidate, ...]
     uncertainty: float
+    acting: tuple[Policy, ...] = ()
+    earlier: int = 0
 
     def as_setting(self, config: AdviceConfig, seed: int) -> Setting:
         """What every task of the advice knows."""
@@ -68,6 +73,8 @@ class Inputs:
             config,
             self.uncertainty,
             seed,
+            acting=self.acting,
+            earlier=self.earlier,
         )
 
 
@@ -81,6 +88,8 @@ def read_inputs(
     seed: int,
     *,
     columns: ColumnsSource | None = None,
+    acting: Sequence[PolicySource] = (),
+    earlier: int = 0,
 ) -> Inputs:
     """Read what is a file, and check that everything fits together.
 
@@ -92,9 +101,12 @@ def read_inputs(
     share = known if uncertainty is None else uncertainty
     model = _read_cost(cost)
     further = tuple(_read_candidate(one, episodes, seed) for one in candidates)
+    others = tuple(_read_policy(one, episodes, seed)[0] for one in acting)
     check_inputs(episodes, policy, model, further, share)
+    check_acting(episodes, policy, others, earlier)
     rows = np.asarray(as_rows(episodes.starts if start is None else start, policy.signature))
-    return Inputs(episodes, policy, model, rows, start is not None, further, share)
+    given = start is not None
+    return Inputs(episodes, policy, model, rows, given, further, share, others, earlier)
 
 
 def check_types(log: object, old_policy: object, cost: object, candidates: object) -> None:
@@ -152,6 +164,37 @@ def check_inputs(
             check_same_spaces(old_policy, candidate.policy)
         except InputError as error:
             problems += [f"candidate {candidate.name}: {problem}" for problem in error.problems]
+    if problems:
+        raise InputError(problems)
+
+
+def check_acting(log: Log, old_policy: Policy, acting: Sequence[Policy], earlier: int) -> None:
+    """Raise `InputError` unless it is known who acted in each episode, the old policy in enough."""
+    problems = []
+    if acting and ACTING not in log.columns:
+        problems.append(
+            f"the log has no column {ACTING!r}: with further acting policies it has to say who "
+            "acted in each episode, 0 for the old policy"
+        )
+    numbers = find_acting(log)
+    if numbers.max() > len(acting):
+        problems.append(
+            f"column {ACTING!r}, episode {int(np.argmax(numbers > len(acting)))}: found "
+            f"{numbers.max()}, but {len(acting)} further policies are given; give all that acted"
+        )
+    own = int((numbers == 0).sum())
+    if own < LEAST_EPISODES:
+        problems.append(
+            f"the old policy acted in {own} episodes; advice needs at least {LEAST_EPISODES} of "
+            "its own, to know what it is worth"
+        )
+    if not 0 <= earlier < log.n_episodes:
+        problems.append(f"earlier = {earlier}: the log has {log.n_episodes} episodes in all")
+    for place, policy in enumerate(acting, start=1):
+        try:
+            check_same_spaces(old_policy, policy)
+        except InputError as error:
+            problems += [f"acting policy {place}: {problem}" for problem in error.problems]
     if problems:
         raise InputError(problems)
 

@@ -99,7 +99,7 @@ def identify(setting: Setting, candidates: Sequence[Candidate]) -> str | None:
 
     Functions of the user's own have no content that could be compared.
     """
-    policies = [setting.old_policy, *(one.policy for one in candidates)]
+    policies = [setting.old_policy, *setting.acting, *(one.policy for one in candidates)]
     if any(isinstance(policy, BlackBox) for policy in policies) or holds_code(setting.cost):
         return None
     rows = np.ascontiguousarray(setting.start)
@@ -115,6 +115,7 @@ def identify(setting: Setting, candidates: Sequence[Candidate]) -> str | None:
             "config": setting.config.as_json(),
             "uncertainty": setting.uncertainty,
             "seed": setting.seed,
+            "earlier": setting.earlier,
             "versions": find_versions(),
             "code": [hash_code(), *_hash_parts(setting)],
         }

@@ -13,6 +13,7 @@ from nacre.advice.record import BY_RETURNS, Value
 from nacre.advice.setting import Setting
 from nacre.diagnostics.log_checks import LogChecks
 from nacre.logs import Log
+from nacre.logs.acting import find_acting
 from nacre.training.returns import ReturnsEstimate, value_from_returns
 
 
@@ -39,7 +40,7 @@ def value_own_episodes(setting: Setting, checks: LogChecks, log: Log) -> Returns
     """
     if setting.given_start or not checks.behaviour.on_policy:
         return None
-    own = np.flatnonzero(checks.behaviour.own)
+    own = np.flatnonzero(checks.behaviour.own & (find_acting(log) == 0))
     log = log if len(own) == log.n_episodes else log.select(own)
     config = setting.config
     return value_from_returns(

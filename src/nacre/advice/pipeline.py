@@ -18,6 +18,7 @@ from nacre.advice.inputs import (
     ColumnsSource,
     ConfigSource,
     CostSource,
+    Inputs,
     LogSource,
     PolicySource,
     read_inputs,
@@ -27,6 +28,7 @@ from nacre.advice.plan import plan_tasks
 from nacre.advice.propensities import settle_propensities
 from nacre.advice.result import Advice
 from nacre.advice.running import run_tasks
+from nacre.advice.setting import Setting
 from nacre.parallel.engine import EngineSource
 from nacre.training.progress_display import Shown, open_progress
 
@@ -47,6 +49,8 @@ def advise(
     progress: Shown = None,
     resume: str | os.PathLike[str] | None = None,
     engine: EngineSource = "threads",
+    acting: Sequence[PolicySource] = (),
+    earlier: int = 0,
 ) -> Advice:
     """Should we replace the old policy, by what, and how sure is that?
 
@@ -70,26 +74,32 @@ def advise(
         resume: A folder in which finished tasks are kept: the same advice, asked for again, goes on
             from there. Where the old policy is a Python function, nothing is kept.
         engine: Where tasks run: threads, local, dask or ray. The answer is the same.
+        acting: Further policies that acted in the log, as after a stage of a roll-out. Its column
+            `acting_policy` says where: 0 for the old policy, 1 for the first of these.
+        earlier: Episodes at its beginning that an advice of this seed was about: divided so again.
     """
     began = time.perf_counter()
     # A file is read before the log: that may take long.
     changes = {} if config is None or isinstance(config, AdviceConfig) else read_changes(config)
-    given = read_inputs(
-        log, old_policy, cost, start, candidates, uncertainty, seed, columns=columns
-    )
+    inputs = log, old_policy, cost, start, candidates, uncertainty, seed
+    given = read_inputs(*inputs, columns=columns, acting=acting, earlier=earlier)
     if not isinstance(config, AdviceConfig):
         config = dataclasses.replace(suggest_config(given.log), **changes)
-    wanted = _set_levels(config, discount, confidence)
-    config = settle_discount(wanted, given.log)
-    config = settle_propensities(config, given.log, given.uncertainty)
-    undiscounted = wanted.discount == 1.0 and int(given.log.episode_lengths.max()) > 1
-    setting = dataclasses.replace(given.as_setting(config, seed), undiscounted=undiscounted)
+    setting = _settle(given, _set_levels(config, discount, confidence), seed)
     folder = Path(resume) if resume else None
     kept = KeptTasks.open(folder, setting, given.candidates, began)
     graph = plan_tasks(setting, given.candidates)
     with open_progress(progress) as heard:
         results, execution = run_tasks(graph, kept, heard, setting, engine)
     return build_advice(setting, results, execution, began=began - kept.seconds_before)
+
+
+def _settle(given: Inputs, wanted: AdviceConfig, seed: int) -> Setting:
+    """What every task knows, with the discount and the probabilities that the log allows."""
+    config = settle_discount(wanted, given.log)
+    config = settle_propensities(config, given.log, given.uncertainty)
+    undiscounted = wanted.discount == 1.0 and int(given.log.episode_lengths.max()) > 1
+    return dataclasses.replace(given.as_setting(config, seed), undiscounted=undiscounted)
 
 
 def _set_levels(

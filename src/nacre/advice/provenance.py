@@ -7,10 +7,13 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from nacre.advice.names import Names
 from nacre.advice.setting import Setting
 from nacre.costs.description import describe_cost
 from nacre.errors import InputError
+from nacre.logs.acting import find_acting
 from nacre.logs.description import describe_columns
 from nacre.policies.files import fingerprint
 from nacre.policies.policy import Policy
@@ -21,7 +24,21 @@ def _describe_log(setting: Setting) -> dict[str, Any]:
     """Digest and size, and how columns became numbers where they were encoded."""
     log = setting.log
     encoded = {"columns": describe_columns(log)} if log.provenance.get("encoding") else {}
-    return {**log.identify(), **encoded}
+    return {**log.identify(), **encoded, **_describe_acting(setting)}
+
+
+def _describe_acting(setting: Setting) -> dict[str, Any]:
+    """Who else acted in the log, where that was not the old policy alone."""
+    if not setting.acting:
+        return {}
+    counts = np.bincount(find_acting(setting.log), minlength=1 + len(setting.acting))
+    return {
+        "acting": [
+            {**_identify(policy), "episodes": int(count)}
+            for policy, count in zip((setting.old_policy, *setting.acting), counts, strict=True)
+        ],
+        "earlier_episodes": setting.earlier,
+    }
 
 
 def describe_origin(

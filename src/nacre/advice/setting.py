@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from nacre.advice.config import AdviceConfig
 from nacre.costs.family import SwitchingCost
 from nacre.logs import Log
+from nacre.logs.acting import select_own
 from nacre.policies.policy import Policy
 
 
@@ -31,6 +32,9 @@ class Setting:
         uncertainty: Share of the old policy's probability that may lie on the wrong actions.
         seed: Everything random follows from it.
         undiscounted: Whether the discount stands for γ = 1.
+        acting: Further policies that acted in the log; its column `acting_policy` says where.
+        earlier: Episodes at the log's beginning that an earlier advice was about: they are divided
+            as they were then, so that nothing is tested on what it was learned from.
     """
 
     log: Log
@@ -42,6 +46,13 @@ class Setting:
     uncertainty: float
     seed: int
     undiscounted: bool = False
+    acting: tuple[Policy, ...] = ()
+    earlier: int = 0
+
+    @property
+    def own(self) -> Log:
+        """The episodes in which the old policy acted."""
+        return select_own(self.log)
 
     def find_start(self, part: Log) -> NDArray[np.generic]:
         """The start for a part of the log: as given, or the first states of the part's episodes."""

@@ -15,6 +15,7 @@ from nacre.diagnostics.overlap import Overlap, OverlapMeter
 from nacre.estimators.base import Estimate, Estimator, Problem
 from nacre.learners.base import Candidate, Learner, LearningProblem
 from nacre.logs import Log
+from nacre.logs.acting import select_own
 from nacre.logs.division import divide_episodes
 from nacre.training.progress import Progress, ProgressEvent
 
@@ -26,6 +27,7 @@ def check_log(setting: Setting, *, report: Any) -> LogChecks:
         setting.old_policy,
         setting.config.checks,
         seed=setting.seed,
+        acting=setting.acting,
         uncertainty=setting.uncertainty,
     )
 
@@ -34,13 +36,20 @@ def split_log(setting: Setting, *, checks: LogChecks, report: Any) -> Split:
     """Whole episodes, once; repeated ones count once, so that none lands in both parts.
 
     Foreign episodes are left out. Where too few are left, or most are foreign, no switch is
-    possible: then the log is split as it is, to have numbers at all.
+    possible: then the log is split as it is, to have numbers at all. What an earlier advice was
+    about is split as it was then, and what came later by itself.
     """
-    keep = np.asarray(checks.find_usable(), np.int64)
+    keep, share = np.asarray(checks.find_usable(), np.int64), setting.config.learning_share
     if checks.forbids_switch:
         keep = np.arange(setting.log.n_episodes)
-    first, second = divide_episodes(len(keep), setting.config.learning_share, seed=setting.seed)
-    return Split.take(setting.log, (keep[first], keep[second]), checks.old_policy)
+    parts = [keep[keep < setting.earlier], keep[keep >= setting.earlier]]
+    divided = [
+        [part[some] for some in divide_episodes(len(part), share, seed=setting.seed)]
+        for part in parts
+        if len(part) > 1
+    ]
+    first, second = (np.concatenate(some) for some in zip(*divided, strict=True))
+    return Split.take(setting.log, (first, second), checks.old_policy)
 
 
 def prepare_overlap(setting: Setting, *, split: Split, report: Any) -> OverlapMeter:
@@ -89,7 +98,7 @@ def prepare_estimator(
     setting: Setting, estimator: Estimator, *, split: Split, report: Callable[[ProgressEvent], None]
 ) -> Any:
     """What an estimator does once for all finalists; None where it does not apply."""
-    problem = _pose(setting, split, split.test)
+    problem = _pose(setting, split, estimator)
     if estimator.applies(problem):
         return None
     name = f"{estimator.name}: old policy"
@@ -107,7 +116,7 @@ def estimate_gain(
     report: Callable[[ProgressEvent], None],
 ) -> Estimate | None:
     """What one estimator says of one finalist; None if it does not apply, or nobody is there."""
-    problem = _pose(setting, split, split.test)
+    problem = _pose(setting, split, estimator)
     if number >= len(finalists) or estimator.applies(problem):
         return None
     candidate = finalists[number]
@@ -121,6 +130,17 @@ def estimate_gain(
     )
 
 
+def draw_gains(
+    setting: Setting, estimator: Estimator, candidate: Candidate, *, split: Split, prepared: Any
+) -> Any:
+    """(B,) gains of a candidate in each of an estimator's worlds; None where it has no worlds."""
+    draw = getattr(estimator, "draw_gains", None)
+    if draw is None or prepared is None:
+        return None
+    key = setting.key(f"{estimator.name} {candidate.name}")
+    return draw(key, _pose(setting, split, estimator), prepared, candidate.policy)
+
+
 def estimate_candidates(
     setting: Setting,
     split: Split,
@@ -129,6 +149,7 @@ def estimate_candidates(
     *,
     report: Callable[[ProgressEvent], None] = lambda event: None,
     tell: Callable[[str], None] = lambda text: None,
+    see: Callable[[Estimator, Any, int, Estimate], None] = lambda *found: None,
 ) -> list[list[Estimate]]:
     """Of every candidate what every estimator says, less what is charged; one after the other.
 
@@ -139,6 +160,7 @@ def estimate_candidates(
         overlaps: How much of each lies outside of the test part.
         report: Hears of each estimator's progress.
         tell: Hears which estimator begins, in words.
+        see: Sees each estimate before charges: who says so, what it prepared, and the place.
     """
     estimates: list[list[Estimate]] = [[] for _ in candidates]
     for estimator in setting.config.estimators:
@@ -155,6 +177,7 @@ def estimate_candidates(
                 report=report,
             )
             if found is not None:
+                see(estimator, prepared, place, found)
                 charged = charge_overlap(found, estimator, overlap)
                 estimates[place].append(charge_discount(setting, charged, split.test))
     return estimates
@@ -162,8 +185,9 @@ def estimate_candidates(
 
 def list_inapplicable(setting: Setting, split: Split) -> dict[str, str]:
     """Estimators that have nothing to say about such a log, and why."""
-    problem = _pose(setting, split, split.test)
-    reasons = {one.name: one.applies(problem) for one in setting.config.estimators}
+    reasons = {
+        one.name: one.applies(_pose(setting, split, one)) for one in setting.config.estimators
+    }
     return {name: reason for name, reason in reasons.items() if reason}
 
 
@@ -191,8 +215,12 @@ def charge_discount(setting: Setting, estimate: Estimate, log: Log) -> Estimate:
     )
 
 
-def _pose(setting: Setting, split: Split, log: Log) -> Problem:
-    return Problem(log, split.old_policy, setting.find_start(log), setting.config.discount)
+def _pose(setting: Setting, split: Split, estimator: Estimator) -> Problem:
+    """The test part; only the old policy's episodes for estimators that know of no others."""
+    log, acting = split.test, setting.acting
+    if acting and not getattr(estimator, "several_policies", False):
+        log, acting = select_own(log), ()
+    return Problem(log, split.old_policy, setting.find_start(log), setting.config.discount, acting)
 
 
 def _make_meter(setting: Setting, split: Split, log: Log) -> OverlapMeter:

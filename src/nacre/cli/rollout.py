@@ -47,6 +47,14 @@ def describe_plan(plan: Plan) -> list[str]:
             )
         if stage.note:
             lines.append(f"  note      {stage.note}")
+    if plan.value:
+        value = plan.value
+        lines += [
+            "",
+            f"in stages   mean net gain {value['staged']:.4g}, worst 5 % "
+            f"{value['staged_loss']:.4g}; at once {value['at_once']:.4g}, worst 5 % "
+            f"{value['at_once_loss']:.4g}; keep 0 (simulated, by {value['worlds']})",
+        ]
     for number, step in enumerate(plan.next_steps):
         price = "unknown" if step.price is None else f"{step.price:.4g}"
         head = "next step" if number == 0 else "or"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,11 +11,12 @@ from numpy.typing import NDArray
 
 from nacre.diagnostics.duplicates import Duplicates, find_duplicates
 from nacre.diagnostics.exploration import Exploration, find_exploration
-from nacre.diagnostics.on_policy import Behaviour, examine_behaviour
+from nacre.diagnostics.on_policy import Behaviour, examine_behaviours
 from nacre.diagnostics.stationarity import LEVEL, Drift, find_drift
 from nacre.diagnostics.units import LEAST_BLOCK_ROWS, LEAST_UNITS
 from nacre.errors import InputError
 from nacre.logs import Log
+from nacre.logs.acting import find_acting, select_own
 from nacre.policies.policy import Policy
 
 LEAST_EPISODES = 10
@@ -223,6 +225,7 @@ def check_log(
     config: LogCheckConfig = DEFAULT,
     *,
     seed: int = 0,
+    acting: Sequence[Policy] = (),
     uncertainty: float = 0.0,
 ) -> LogChecks:
     """Run all checks of a log.
@@ -232,13 +235,18 @@ def check_log(
         old_policy: The policy that is said to have made it.
         config: Levels, and ε where it is known.
         seed: The same seed gives the same answer.
+        acting: Further policies that acted in the log; its column `acting_policy` says where.
+            Drift and exploration are looked for in the old policy's own episodes: they go through
+            all times, and what the others do is no change of the world.
         uncertainty: Of a clone: share of its probability that may lie on the wrong actions.
     """
     duplicates = find_duplicates(log)
-    exploration = find_exploration(log, old_policy, config.epsilon)
-    acting = exploration.include(old_policy)
-    keep = duplicates.keep
+    own = select_own(log)
+    exploration = find_exploration(own, old_policy, config.epsilon)
+    exploring = exploration.include(old_policy)
+    keep = np.asarray(duplicates.keep, np.int64)
+    keep = keep[find_acting(log)[keep] == 0]
     different = log if len(keep) == log.n_episodes else log.select(keep)
-    drift = find_drift(different, acting, level=config.level, seed=seed, whole=log).renumber(keep)
-    behaviour = examine_behaviour(log, acting, uncertainty)
-    return LogChecks(duplicates, drift, behaviour, exploration, acting, config)
+    drift = find_drift(different, exploring, level=config.level, seed=seed, whole=own)
+    behaviour = examine_behaviours(log, (exploring, *acting), uncertainty)
+    return LogChecks(duplicates, drift.renumber(keep), behaviour, exploration, exploring, config)

@@ -10,6 +10,7 @@ too short to tell by itself may tell together with the others.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -22,6 +23,7 @@ from numpy.typing import NDArray
 
 from nacre.diagnostics.log_answers import ask_along
 from nacre.logs import Log
+from nacre.logs.acting import find_acting
 from nacre.policies.distributions import ClippedGaussian, Gaussian, SquashedGaussian
 from nacre.policies.distributions.interface import (
     ActionDistribution,
@@ -131,6 +133,29 @@ def examine_behaviour(log: Log, policy: Policy, uncertainty: float = 0.0) -> Beh
     )
     share = float(lengths[own].sum() / lengths.sum())
     return Behaviour(scores, own, share, float(score), not differs)
+
+
+def examine_behaviours(log: Log, policies: Sequence[Policy], uncertainty: float = 0.0) -> Behaviour:
+    """The same where several policies acted, each in its episodes, the old one first.
+
+    All of them have to act like themselves, taken together as well. The uncertainty is the old
+    policy's.
+    """
+    acting = find_acting(log)
+    if len(policies) == 1 or not acting.any():
+        return examine_behaviour(log, policies[0], uncertainty)
+    scores, own = np.zeros(log.n_episodes), np.zeros(log.n_episodes, bool)
+    overall, consistent = 0.0, True
+    for number, policy in enumerate(policies):
+        chosen = np.flatnonzero(acting == number)
+        if len(chosen):
+            allowed = 0.0 if number else uncertainty
+            found = examine_behaviour(log.select(chosen), policy, allowed)
+            scores[chosen], own[chosen] = found.scores, found.own
+            overall = max(overall, found.overall_score)
+            consistent &= found.on_policy
+    share = float(log.episode_lengths[own].sum() / len(log))
+    return Behaviour(scores, own, share, overall, consistent)
 
 
 def _score(

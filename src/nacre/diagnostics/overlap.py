@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from nacre.diagnostics.log_index import Floats, LogIndex
 from nacre.diagnostics.walks import N_WALKERS, Walk, step_once, walk_through
 from nacre.logs import Log
+from nacre.logs.acting import select_own
 from nacre.policies.policy import Policy
 
 MOST_MISSING = 3
@@ -56,7 +57,7 @@ class Overlap:
             can follow, the share that the candidate leaves.
         least: Least of the discounted returns-to-go, or 0, and
         most: the largest of them, or 0.
-        old_value: Mean return of the log's episodes, those that were cut continued.
+        old_value: Mean return of the old policy's episodes, those that were cut continued.
         forms: The excess by other measures, for comparison: "since_leaving", E[γ^τ], τ the step at
             which a walker first leaves; "one_step", the candidate's actions at the log's states.
     """
@@ -190,6 +191,7 @@ class OverlapMeter:
         old_walk: The old policy's walkers.
         old_steps: How far outside the old policy's actions are at the log's own states.
         to_go: (N,) discounted returns-to-go.
+        old_value: Mean return of the old policy's own episodes.
     """
 
     log: Log
@@ -200,6 +202,7 @@ class OverlapMeter:
     old_walk: Walk
     old_steps: float
     to_go: Floats
+    old_value: float
 
     @classmethod
     def prepare(
@@ -212,8 +215,11 @@ class OverlapMeter:
             index, log, old_policy, np.asarray(start), discount, np.random.default_rng(seed)
         )
         steps = step_once(index, log, old_policy, np.random.default_rng(seed))
-        to_go = continue_returns(log, discount)
-        return cls(log, np.asarray(start), discount, seed, index, walk, float(steps.mean()), to_go)
+        to_go, own = continue_returns(log, discount), select_own(log)
+        returns = to_go if own is log else continue_returns(own, discount)
+        value = float(returns[own.offsets[:-1]].mean())
+        outside = float(steps.mean())
+        return cls(log, np.asarray(start), discount, seed, index, walk, outside, to_go, value)
 
     def measure(self, candidate: Policy) -> Overlap:
         """How much of a candidate lies outside of the log, and what that may be worth."""
@@ -234,7 +240,7 @@ class OverlapMeter:
             excess=excess,
             least=least,
             most=most,
-            old_value=float(self.to_go[log.offsets[:-1]].mean()),
+            old_value=self.old_value,
             saw_ends=bool(np.any(log.terminated)),
             missing=_summarise(index, walk) if excess > 0 else (),
             forms={

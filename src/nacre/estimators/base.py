@@ -12,6 +12,7 @@ from jaxtyping import PRNGKeyArray
 from numpy.typing import NDArray
 
 from nacre.logs import Log
+from nacre.logs.acting import select_own
 from nacre.logs.display import format_table
 from nacre.policies.policy import Policy
 
@@ -31,16 +32,28 @@ class Problem:
     """The test part of a log and the policy in force: the same for every candidate.
 
     Args:
-        log: Episodes of the old policy that nothing was learned from.
+        log: Episodes that nothing was learned from: the old policy's, or of several known ones.
         old_policy: The policy in force.
         start: (N, …) states that the next episode starts from.
         discount: γ.
+        acting: Further policies that acted in the log; its column `acting_policy` says where.
     """
 
     log: Log
     old_policy: Policy
     start: NDArray[np.generic]
     discount: float
+    acting: tuple[Policy, ...] = ()
+
+    @property
+    def own(self) -> Log:
+        """The episodes in which the old policy acted: their returns are its own."""
+        return select_own(self.log) if self.acting else self.log
+
+    @property
+    def behaviours(self) -> tuple[Policy, ...]:
+        """All policies that acted in the log, the old one first."""
+        return self.old_policy, *self.acting
 
 
 @dataclass(frozen=True)
@@ -124,6 +137,9 @@ class Estimator(Protocol):
     `prepare` does once what does not depend on the candidate (counts, critics of the old policy, a
     model of the world); `estimate` is then called for each finalist. Both are pure: the same key
     gives the same numbers, and neither the order nor the number of finalists changes them.
+
+    One that also has `several_policies = True` takes logs in which others than the old policy acted
+    as well (`Problem.acting`). All others are given the old policy's own episodes alone.
     """
 
     @property

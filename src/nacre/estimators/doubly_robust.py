@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -61,6 +62,7 @@ class DoublyRobust:
     name: str = "doubly_robust"
     extrapolates: bool = False
     basis: Basis = "data"
+    several_policies: ClassVar[bool] = True
 
     def applies(self, problem: Problem) -> str:
         """To logs with episodes for two folds that begin where the next one does."""
@@ -150,7 +152,7 @@ class DoublyRobust:
     def _weigh(self, problem: Problem, fold: Fold, candidate: Policy) -> Weights:
         weights = find_weights(
             fold.scored,
-            problem.old_policy,
+            problem.behaviours,
             candidate,
             discount=problem.discount,
             seed=fold.seed,
@@ -159,7 +161,7 @@ class DoublyRobust:
             return weights
         return find_weights(
             fold.scored,
-            problem.old_policy,
+            problem.behaviours,
             candidate,
             discount=problem.discount,
             seed=fold.seed,
@@ -173,24 +175,24 @@ class DoublyRobust:
 
 
 def find_unsupported(problem: Problem, candidate: Policy) -> float:
-    """Share of the candidate's actions, at the log's states, that the old policy never takes.
+    """Share of the candidate's actions, at the log's states, that nobody takes who made the log.
 
     One where a policy has a part without noise: weights of episodes mean nothing without densities.
     """
     log = problem.log
     rows = np.linspace(0, len(log) - 1, min(len(log), N_STATES)).astype(np.int64)
     states = jnp.asarray(log.observations[rows])
-    old = ask(problem.old_policy, states)
+    acted, wanted = [ask(one, states) for one in problem.behaviours], ask(candidate, states)
     if not problem.old_policy.signature.discrete_actions:
         try:
-            for said in (old, ask(candidate, states)):
+            for said in (*acted, wanted):
                 said.log_prob(jnp.asarray(log.actions[rows]))
         except TypeError:
             # A part without noise has no density.
             return 1.0
-        return 1.0 if isinstance(old, Deterministic) else 0.0
-    known, wanted = (np.asarray(said.probabilities) for said in (old, ask(candidate, states)))  # type: ignore[attr-defined]
-    return float(np.where(known < NEVER, wanted, 0.0).sum(axis=-1).mean())
+        return 1.0 if any(isinstance(said, Deterministic) for said in acted) else 0.0
+    *known, new = (np.asarray(said.probabilities) for said in (*acted, wanted))  # type: ignore[attr-defined]
+    return float(np.where(np.max(known, axis=0) < NEVER, new, 0.0).sum(axis=-1).mean())
 
 
 def starts_alike(start: np.ndarray, starts: np.ndarray) -> bool:

@@ -6,8 +6,10 @@ group once (the jackknife) costs a few small solves. See `nacre.training.linear_
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import jax
 import numpy as np
@@ -17,6 +19,7 @@ from numpy.typing import NDArray
 from nacre.diagnostics.overlap import bound_returns, continue_returns
 from nacre.errors import InputError
 from nacre.estimators.base import Basis, Estimate, Problem, Report, abstain, find_exact_kind
+from nacre.logs.acting import find_acting
 from nacre.policies.policy import Policy
 from nacre.training.linear_critics import Sums, add_up, add_up_ahead, list_blocks, solve
 from nacre.training.preparation import limit_values
@@ -85,6 +88,7 @@ class FittedQ:
     name: str = "fitted_q"
     extrapolates: bool = True
     basis: Basis = "model"
+    several_policies: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         problems = [
@@ -111,7 +115,8 @@ class FittedQ:
         log, policy = problem.log, problem.old_policy
         rng = np.random.default_rng(np.asarray(jax.random.key_data(key)).ravel().tolist())
         groups = rng.permutation(log.n_episodes) % min(self.groups, log.n_episodes)
-        size = self._choose_size(problem, groups, rng)
+        own = dataclasses.replace(problem, log=problem.own)
+        size = self._choose_size(own, groups[find_acting(log) == 0], rng)
         report(0.4)
         sums = tuple(
             add_up(StateActionFeatures.draw(log, policy.signature, size, rng), log, groups)
@@ -122,7 +127,8 @@ class FittedQ:
         report(1.0)
         returns = continue_returns(log, problem.discount)
         least, most = bound_returns(returns)
-        seen = float(returns[log.offsets[:-1]].mean())
+        returns = continue_returns(own.log, problem.discount)
+        seen = float(returns[own.log.offsets[:-1]].mean())
         return Prepared(groups, sums, old, limits, most - least, seen)
 
     def estimate(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -70,6 +70,7 @@ class Model:
     name: str = "model"
     extrapolates: bool = True  # beyond the log it says what its networks happen to say
     basis: Basis = "model"
+    several_policies: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         problems = [
@@ -101,15 +102,16 @@ class Model:
         log = problem.log
         dynamics, fit = fit_dynamics(jax.random.fold_in(key, 0), self.dynamics, log)
         report(0.8)
-        n_steps = min(int(log.episode_lengths.max()), MOST_STEPS)
+        own = problem.own
+        n_steps = min(int(own.episode_lengths.max()), MOST_STEPS)
         rewards = _roll_out(
             dynamics,
             problem.old_policy,
-            self._draw_starts(jax.random.fold_in(key, 1), log.starts, LEVEL_ROLLOUTS),
+            self._draw_starts(jax.random.fold_in(key, 1), own.starts, LEVEL_ROLLOUTS),
             jax.random.fold_in(key, 2),
             n_steps,
         )
-        expected, seen = _compare_levels(np.asarray(rewards), log, problem.discount)
+        expected, seen = _compare_levels(np.asarray(rewards), own, problem.discount)
         report(1.0)
         return Prepared(
             dynamics, measure_value_range(log, problem.discount), expected, expected - seen, fit
@@ -128,6 +130,20 @@ class Model:
             return abstain(
                 self.name, self.basis, "the candidate can only be asked at known states; record it"
             )
+        differences, n_steps = self._compare(key, problem, prepared, candidate)
+        report(1.0)
+        return self._conclude(prepared, differences, n_steps)
+
+    def draw_gains(
+        self, key: PRNGKeyArray, problem: Problem, prepared: Prepared, candidate: Policy
+    ) -> Float[np.ndarray, " members"]:
+        """Gains in the worlds of the members."""
+        return np.asarray(self._compare(key, problem, prepared, candidate)[0].mean(axis=1))
+
+    def _compare(
+        self, key: PRNGKeyArray, problem: Problem, prepared: Prepared, candidate: Policy
+    ) -> tuple[Float[np.ndarray, "members rows"], int]:
+        """What the candidate's rollouts return more than the old policy's, and their length."""
         starts = self._draw_starts(jax.random.fold_in(key, 1), problem.start)
         n_steps = _count_steps(problem.discount)
         weights = problem.discount ** np.arange(n_steps)
@@ -138,8 +154,7 @@ class Model:
             @ weights
             for policy in (problem.old_policy, candidate)
         )
-        report(1.0)
-        return self._conclude(prepared, new - old, n_steps)
+        return new - old, n_steps
 
     def _draw_starts(self, key: PRNGKeyArray, start: np.ndarray, times: int = 1) -> Array:
         rows = np.asarray(jax.random.randint(key, (times * self.n_rollouts,), 0, len(start)))

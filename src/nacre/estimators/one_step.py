@@ -9,6 +9,9 @@ as the old policy's probabilities are right; the scores are independent, so thei
 error. Where the probabilities are those of the taken actions only, or estimated, the old policy's
 side is the reward itself: m(x, π_new) - m(x, a) + (ρ - 1) (r - m(x, a)).
 
+Where further known policies acted in the log, ratios are those to the mixture that made it, and the
+old policy has one as well: (ρ - ρ_old) (r - m(x, a)).
+
 Large weights are clipped at a limit τ. What clipping leaves to m, the candidate's mass beyond
 τ π_old, may be wrong by the range of rewards: it is charged as the overlap penalty. The limit is
 the one with the shortest interval, found from weights alone.
@@ -28,12 +31,14 @@ from numpy.typing import NDArray
 
 from nacre.errors import InputError
 from nacre.estimators.base import Basis, Estimate, Problem, Report, abstain
+from nacre.estimators.behaviour import mix_behaviours
 from nacre.estimators.misfit import bound_misfit
 from nacre.estimators.outcome_model import OutcomeModel, fit_outcomes
 from nacre.estimators.policy_ratios import (
     PolicyAnswers,
     PolicyRatios,
     compare,
+    compare_three,
     is_same_point,
     read_answers,
 )
@@ -59,6 +64,7 @@ class Prepared:
         outcomes: The model of the reward.
         old: What the old policy says at the log's contexts; of the actions taken, the log's own
             column where it is used.
+        behaviour: The same of what made the log; None where that is the old policy alone.
         predicted: (n,) m(x, a) of the actions taken.
         old_value: (n,) m(x, π_old), or m(x, a) where only the taken action's probability is sure.
         contexts: (n,) weight of each context: its frequency at the start over that in the log.
@@ -71,6 +77,7 @@ class Prepared:
 
     outcomes: OutcomeModel
     old: PolicyAnswers
+    behaviour: PolicyAnswers | None
     predicted: Floats
     old_value: Floats
     contexts: Floats
@@ -127,6 +134,11 @@ class OneStep:
         if problems:
             raise InputError(problems)
 
+    @property
+    def several_policies(self) -> bool:
+        """Whether it takes logs in which others acted too: where it knows the old policy."""
+        return self.propensities == "known"
+
     def applies(self, problem: Problem) -> str:
         """Why it has nothing to say about such a log at all, or nothing."""
         log = problem.log
@@ -142,6 +154,11 @@ class OneStep:
             return "all rewards of the log are the same"
         if self.propensities == "logged" and self.column not in log.columns:
             return f"the log has no column {self.column!r} with the probability of the action taken"
+        if problem.acting and self.propensities != "known":
+            return (
+                "several policies acted in the log: the old policy itself is needed, not a clone "
+                "or a column"
+            )
         return weigh_starts(log, problem.start).problem
 
     def prepare(self, key: PRNGKeyArray, problem: Problem, report: Report) -> Prepared:
@@ -162,6 +179,7 @@ class OneStep:
         return Prepared(
             outcomes,
             self._replace_taken(problem, old),
+            read_answers(draw_key, log, mix_behaviours(problem)) if problem.acting else None,
             predicted,
             _value(outcomes, old) if exact else predicted,
             starts.weights,
@@ -183,18 +201,21 @@ class OneStep:
         size = _reward_size(problem)
         if is_same_point(prepared.old, new):
             return Estimate(self.name, 0.0, ROUNDING * size, self.basis, reason="same actions")
-        ratios = compare(prepared.old, new)
+        ratios = _compare(prepared, new)
         if ratios is None:
             side = "old policy" if prepared.old.taken is None else "candidate"
             return abstain(self.name, self.basis, f"the {side} is deterministic: it has no weights")
         scores = self._score(problem, prepared, new, ratios)
         report(1.0)
-        return self._summarise(problem, prepared, ratios, scores)
+        # Of what the candidate does otherwise than the old policy, whoever acted in the log.
+        apart = ratios if prepared.behaviour is None else compare(prepared.old, new) or ratios
+        differs = float(np.average(apart.excess(1.0), weights=prepared.contexts))
+        return self._summarise(problem, prepared, ratios, scores, differs)
 
     def score(self, problem: Problem, prepared: Prepared, candidate: Policy) -> Scores | None:
         """Scores of one candidate, for further analysis; none where there are no weights."""
         new = read_answers(prepared.draw_key, problem.log, candidate)
-        ratios = compare(prepared.old, new)
+        ratios = _compare(prepared, new)
         return None if ratios is None else self._score(problem, prepared, new, ratios)
 
     def _replace_taken(self, problem: Problem, old: PolicyAnswers) -> PolicyAnswers:
@@ -225,9 +246,10 @@ class OneStep:
             mean = float(np.average(weights, weights=prepared.contexts))
             weights = weights * ((1.0 - outside) / mean) if mean > 0 else weights
         baselines = _value(prepared.outcomes, new) - prepared.old_value
-        values = prepared.contexts * (baselines + (weights - 1.0) * residuals)
-        old = prepared.old
-        taken = old.taken if old.masses is not None else None
+        old_weights = 1.0 if ratios.old is None else ratios.old.taken
+        values = prepared.contexts * (baselines + (weights - old_weights) * residuals)
+        acted = prepared.behaviour or prepared.old
+        taken = acted.taken if acted.masses is not None else None
         return Scores(
             values,
             weights,
@@ -238,6 +260,7 @@ class OneStep:
             outside,
             mean_square(ratios, prepared.contexts, limit),
             np.zeros(len(values)) if taken is None else np.minimum(np.exp(taken), 1.0),
+            old_weights,
         )
 
     def _find_problem(self, diagnostics: Mapping[str, float], misfit_error: float) -> str:
@@ -260,10 +283,14 @@ class OneStep:
         return ""
 
     def _summarise(
-        self, problem: Problem, prepared: Prepared, ratios: PolicyRatios, scores: Scores
+        self,
+        problem: Problem,
+        prepared: Prepared,
+        ratios: PolicyRatios,
+        scores: Scores,
+        differs: float,
     ) -> Estimate:
         n, reach = len(scores.values), float(np.ptp(problem.log.rewards))
-        differs = float(np.average(ratios.excess(1.0), weights=prepared.contexts))
         weights = prepared.contexts * np.minimum(ratios.ratios, scores.limit)
         effective = count_effective(weights)
         error, degrees = find_spread(scores, reach, self.unseen_events)
@@ -298,6 +325,13 @@ class OneStep:
             degrees=degrees,
             diagnostics=diagnostics,
         )
+
+
+def _compare(prepared: Prepared, new: PolicyAnswers) -> PolicyRatios | None:
+    """Ratios of a candidate to what made the log."""
+    if prepared.behaviour is None:
+        return compare(prepared.old, new)
+    return compare_three(prepared.behaviour, prepared.old, new)
 
 
 def _value(outcomes: OutcomeModel, answers: PolicyAnswers) -> Floats:

@@ -26,15 +26,16 @@ class Scores:
     """A gain episode by episode: mean(values) is the gain.
 
     Args:
-        values: (n,) contexts · (baselines + (ratios - 1) residuals).
+        values: (n,) contexts · (baselines + (ratios - old_ratios) residuals).
         ratios: (n,) weights ρ, clipped and normalised where they had to be.
         residuals: (n,) r - m(x, a).
         baselines: (n,) m(x, π_new) minus the old policy's side.
         contexts: (n,) weight of each context, one where the next episode starts as the log's do.
         limit: Where weights are clipped; infinite if nowhere.
         outside: Share of the candidate's mass that is left to the model.
-        mean_square: Of ratios - 1 over episodes, whether or not the log met the largest.
-        probabilities: (n,) π_old(a|x) of the actions taken; zero for densities.
+        mean_square: Of ratios - old_ratios over episodes, whether or not the log met the largest.
+        probabilities: (n,) π_b(a|x) of the actions taken; zero for densities.
+        old_ratios: (n,) weights of the old policy; one where it alone made the log.
     """
 
     values: Floats
@@ -46,13 +47,14 @@ class Scores:
     outside: float
     mean_square: float
     probabilities: Floats
+    old_ratios: Floats | float = 1.0
 
     def split(self) -> tuple[Floats, Floats, Floats]:
         """Ratios ρ, outcomes e and baselines b (n,) with a gain of mean(b) + Σ ρ e / Σ ρ.
 
         The self-normalised form of the same gain, for an analysis of its sensitivity.
         """
-        baselines = self.contexts * (self.baselines - self.residuals)
+        baselines = self.contexts * (self.baselines - self.old_ratios * self.residuals)
         return self.contexts * self.ratios, self.residuals, baselines
 
 
@@ -73,7 +75,7 @@ def choose_limit(
     """
     best = math.inf, math.inf, 1.0
     for limit in LIMITS:
-        shifts = contexts * (np.minimum(ratios.ratios, limit) - 1.0)
+        shifts = contexts * ratios.shift(limit)
         outside = float(np.average(ratios.excess(limit), weights=contexts))
         square = mean_square(ratios, contexts, limit)
         variance = _independent_variance(square, residuals, reach, unseen_events)
@@ -88,11 +90,11 @@ def choose_limit(
 
 
 def mean_square(ratios: PolicyRatios, contexts: Floats, limit: float) -> float:
-    """Mean of (ρ - 1)², weights clipped: that of the log or of the policies, the larger one.
+    """Mean of (ρ - ρ_old)², weights clipped: that of the log or of the policies, the larger one.
 
     Weights that the log happened not to meet are in the second.
     """
-    shifts = contexts * (np.minimum(ratios.ratios, limit) - 1.0)
+    shifts = contexts * ratios.shift(limit)
     expected = contexts**2 @ ratios.second_moment(limit) / len(contexts)
     return max(float(np.mean(shifts**2)), float(expected))
 
@@ -112,7 +114,7 @@ def find_spread(scores: Scores, reach: float, unseen_events: float) -> tuple[flo
     n = len(scores.values)
     centred = scores.values - scores.values.mean()
     own = float(np.sum(centred**2)) / (n - 1)
-    shifts = scores.contexts * (scores.ratios - 1.0)
+    shifts = scores.contexts * (scores.ratios - scores.old_ratios)
     square = max(scores.mean_square, float(np.mean(shifts**2)))
     independent = _independent_variance(square, scores.residuals, reach, unseen_events)
     independent += float(np.var(scores.contexts * scores.baselines))
@@ -132,7 +134,7 @@ def count_effective(weights: Floats) -> float:
 def _independent_variance(
     square: float, residuals: Floats, reach: float, unseen_events: float
 ) -> float:
-    """Mean of (ρ - 1)² times mean of e²: rare events count wherever in the log they fell."""
+    """Mean of (ρ - ρ_old)² times mean of e²: rare events count wherever in the log they fell."""
     events = unseen_events * reach**2 / len(residuals)
     return square * (float(np.mean(residuals**2)) + events)
 

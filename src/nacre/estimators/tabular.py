@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import jax
 import numpy as np
@@ -69,6 +70,7 @@ class Tabular:
     name: str = "tabular"
     extrapolates: bool = False  # it bounds what lies outside of the log itself
     basis: Basis = "data"
+    several_policies: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.replicates < 100:
@@ -148,6 +150,14 @@ class Tabular:
             degrees=degrees,
             diagnostics=diagnostics,
         )
+
+    def draw_gains(
+        self, key: PRNGKeyArray, problem: Problem, prepared: Prepared, candidate: Policy
+    ) -> Floats:
+        """(B,) gains in the worlds of the resampled logs, outside at its middle."""
+        table = ask_table(candidate, prepared.observed.counts.states)
+        view = Outside.of(prepared.observed, table, problem.discount)
+        return view.middle.replicate(prepared.weights) - prepared.replicates
 
 
 def _find_silence(observed: Observed, view: Outside, episodes: int) -> str:

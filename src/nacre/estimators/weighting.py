@@ -15,7 +15,7 @@ the weight. That mean has to be learned, and holds only where the observation is
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -25,6 +25,7 @@ import numpy as np
 from jaxtyping import Array, Float
 from numpy.typing import NDArray
 
+from nacre.estimators.behaviour import find_behaviour, limit_ratios, read_log_probabilities
 from nacre.estimators.state_weights import find_state_weights
 from nacre.estimators.unrolled import Unrolled, unroll
 from nacre.logs import Log
@@ -60,13 +61,15 @@ class Weights:
     Args:
         log: The episodes, a sample of them where there are very many.
         table: Their rows, a column for each step.
-        logs: (E, T) logarithms of the weights.
+        logs: (E, T) logarithms of the candidate's weights.
+        old_logs: (E, T) logarithms of the old policy's; zero where it made all episodes.
         effective: Effective number of episodes at the step where it is smallest.
     """
 
     log: Log
     table: Unrolled
     logs: Numbers
+    old_logs: Numbers
     effective: float
 
 
@@ -80,18 +83,18 @@ class Weighted:
 
 def find_weights(
     log: Log,
-    old_policy: Policy,
+    behaviours: Sequence[Policy],
     new_policy: Policy,
     *,
     discount: float,
     seed: int = 0,
     by_state: bool = False,
 ) -> Weights:
-    """How much each episode of the old policy weighs for a candidate.
+    """How much each episode weighs for a candidate, and for the old policy.
 
     Args:
-        log: Episodes of the old policy that the candidate was not learned from.
-        old_policy: The policy that made them.
+        log: Episodes that the candidate was not learned from.
+        behaviours: The policies that made them, the old one first.
         new_policy: The candidate.
         discount: γ.
         seed: Everything random follows from it.
@@ -104,12 +107,24 @@ def find_weights(
     if log.n_episodes > most:
         log = log.select(np.sort(rng.choice(log.n_episodes, most, replace=False)))
     table = unroll(log, min(n_steps, int(log.episode_lengths.max())))
-    ratios = _read_ratios(log, table, old_policy, new_policy)
+    old_policy, *further = behaviours
+    if further:
+        acted = find_behaviour(log, behaviours)
+        ratios, old_ratios = (
+            _fill(table, limit_ratios(read_log_probabilities(log, one) - acted))
+            for one in (new_policy, old_policy)
+        )
+    else:
+        ratios = _read_ratios(log, table, old_policy, new_policy)
+        old_ratios = np.zeros_like(ratios)
     if by_state:
         logs = find_state_weights(log, table, ratios, discount, seed)
     else:
         logs = np.cumsum(ratios, axis=1)
-    return Weights(log, table, logs, find_effective(logs))
+    # The old policy made a part of the episodes: its weights are never large.
+    old_logs = np.cumsum(old_ratios, axis=1)
+    effective = min(find_effective(logs), find_effective(old_logs))
+    return Weights(log, table, logs, old_logs, effective)
 
 
 def weigh_episodes(
@@ -122,11 +137,11 @@ def weigh_episodes(
     discount: float,
     seed: int = 0,
 ) -> Weighted:
-    """The gain of a candidate by weighted episodes of the old policy.
+    """The gain of a candidate by weighted episodes.
 
     Args:
         weights: The episodes and what they weigh.
-        old_policy: The policy that made them.
+        old_policy: The policy in force.
         new_policy: The candidate.
         old_critics: ActionValues of the old policy, fitted to other episodes.
         new_critics: ActionValues of the candidate, fitted to other episodes.
@@ -140,7 +155,7 @@ def weigh_episodes(
     counts = np.concatenate([np.ones((1, n)), drawn])
     rest = counts, discount
     gains = _estimate(log, table, logs, new_policy, new_critics, *rest) - _estimate(
-        log, table, np.zeros_like(logs), old_policy, old_critics, *rest
+        log, table, weights.old_logs, old_policy, old_critics, *rest
     )
     return Weighted(float(gains[0]), float(np.std(gains[1:], ddof=1)))
 
@@ -168,6 +183,11 @@ def _read_ratios(log: Log, table: Unrolled, old_policy: Policy, new_policy: Poli
     ratios = np.zeros(table.rows.shape)
     ratios[table.seen] = _by_chunks(read, table.rows[table.seen])[0]
     return ratios
+
+
+def _fill(table: Unrolled, numbers: Numbers) -> Numbers:
+    """(E, T) numbers of the log's rows (N,), zero where an episode is over."""
+    return np.where(table.seen, numbers[table.rows], 0.0)
 
 
 def _estimate(

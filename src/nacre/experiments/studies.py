@@ -20,6 +20,7 @@ from nacre.experiments import (
     partial_study,
     risk_study,
     rollout_study,
+    simulated_study,
 )
 from nacre.experiments.old_policies import SHIPPED
 from nacre.experiments.records import CACHE, Record, append_line, read_lines
@@ -86,6 +87,12 @@ STUDIES = {
             {"partial": partial_study.write_table},
         ),
         Study("risk", risk_study.list_runs, risk_study.run_one, {"risk": risk_study.write_table}),
+        Study(
+            "simulated",
+            simulated_study.list_runs,
+            simulated_study.run_one,
+            {"simulated": simulated_study.write_table},
+        ),
         Study(
             "rollout",
             rollout_study.list_runs,

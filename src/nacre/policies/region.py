@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import equinox as eqx
 import gymnasium
@@ -21,15 +22,37 @@ _WRITTEN = re.compile(r"\s*(?P<name>.+?)\s*(?P<sign><=|>=)\s*(?P<limit>[-+0-9.eE
 
 
 @dataclass(frozen=True)
+class Cells:
+    """States by the centre that is nearest to them, in units of the scale.
+
+    Args:
+        centres: K vectors.
+        reach: K squared distances up to which a state belongs; negative where none does.
+        scale: Unit of each coordinate.
+    """
+
+    centres: tuple[tuple[float, ...], ...]
+    reach: tuple[float, ...]
+    scale: tuple[float, ...]
+
+    def holds(self, observations: Array) -> Bool[Array, "..."]:
+        """Whether each observation is within the reach of its nearest centre."""
+        apart = observations[..., None, :] - jnp.asarray(self.centres)
+        squares = jnp.sum((apart / jnp.asarray(self.scale)) ** 2, axis=-1)
+        return jnp.min(squares, axis=-1) <= jnp.asarray(self.reach)[jnp.argmin(squares, axis=-1)]
+
+
+@dataclass(frozen=True)
 class Region:
-    """States of which one coordinate lies on one side of a limit, or that are in a list.
+    """States on one side of a limit of a coordinate, near to some centres, or in a list.
 
     Args:
         name: For people.
-        coordinate: Of the observation; None for a list of numbered states.
+        coordinate: Of the observation; None for cells and for a list of numbered states.
         above: Whether the states at or above the limit are meant.
         limit: The limit.
         states: Numbered states.
+        cells: States by their nearest centre.
     """
 
     name: str
@@ -37,9 +60,17 @@ class Region:
     above: bool = True
     limit: float = 0.0
     states: tuple[int, ...] = ()
+    cells: Cells | None = None
+
+    @property
+    def numbered(self) -> bool:
+        """Whether it is a list of numbered states."""
+        return self.coordinate is None and self.cells is None
 
     def holds(self, observations: Array) -> Bool[Array, "..."]:
         """Whether each observation lies in the region."""
+        if self.cells is not None:
+            return self.cells.holds(observations)
         if self.coordinate is None:
             return jnp.isin(observations, jnp.asarray(self.states))
         values = observations[..., self.coordinate]
@@ -83,10 +114,12 @@ def switch_region(first: Policy, second: Policy, region: Region) -> Policy:
         )
     numbered = isinstance(first.observation_space, gymnasium.spaces.Discrete)
     size = first.signature.observation_size
-    if numbered != (region.coordinate is None):
+    if numbered != region.numbered:
         wanted = "numbered states" if numbered else "a coordinate and a limit"
         raise InputError(f"region {region.name!r:.60}: the policy's states want {wanted}")
     if region.coordinate is not None and not 0 <= region.coordinate < size:
+        raise InputError(f"region {region.name!r:.60}: observations have {size} coordinates")
+    if region.cells is not None and len(region.cells.scale) != size:
         raise InputError(f"region {region.name!r:.60}: observations have {size} coordinates")
     if isinstance(first, TabularPolicy) and isinstance(second, TabularPolicy):
         within = region.holds(jnp.arange(size))
@@ -121,3 +154,39 @@ def parse_region(text: str, names: Sequence[str] = ()) -> Region:
             f"is a coordinate of the observation, by number{' or name' if names else ''}"
         ) from None
     return Region(text.strip(), coordinate, bool(match and match["sign"] == ">="), limit)
+
+
+def region_from_json(document: object) -> Region:
+    """The region whose fields a document has, as files keep them.
+
+    Raises:
+        InputError: If it has other fields, or they hold what they cannot.
+    """
+    try:
+        fields: dict[str, Any] = dict(document)  # type: ignore[call-overload]
+        place, states = fields["coordinate"], tuple(int(state) for state in fields["states"])
+        region = Region(
+            str(fields["name"]),
+            None if place is None else int(place),
+            bool(fields["above"]),
+            float(fields["limit"]),
+            states,
+            _cells_from_json(fields["cells"]),
+        )
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        raise InputError(
+            f"its region {document!r:.60} is none ({error!s:.60}); export the policy again"
+        ) from None
+    cells = region.cells
+    if cells is not None:
+        widths = {len(centre) for centre in cells.centres}
+        if widths != {len(cells.scale)} or len(cells.reach) != len(cells.centres):
+            raise InputError("the cells of its region do not fit together; export it again")
+    return region
+
+
+def _cells_from_json(fields: Any) -> Cells | None:
+    if fields is None:
+        return None
+    centres = tuple(tuple(map(float, centre)) for centre in fields["centres"])
+    return Cells(centres, *(tuple(map(float, fields[name])) for name in ("reach", "scale")))

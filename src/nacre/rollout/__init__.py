@@ -2,6 +2,7 @@
 
 from nacre.rollout.betting import betting_bounds
 from nacre.rollout.design import Design, choose_design
+from nacre.rollout.joining import Joined, join_live
 from nacre.rollout.net_curve import NetCurve, find_net_curve
 from nacre.rollout.plan_record import Plan, Stage, read_plan
 from nacre.rollout.planning import PlanOptions, make_plan
@@ -11,6 +12,7 @@ from nacre.rollout.watching import Look, look_at
 __all__ = [
     "Bounds",
     "Design",
+    "Joined",
     "Look",
     "NetCurve",
     "Plan",
@@ -20,6 +22,7 @@ __all__ = [
     "bound_mean",
     "choose_design",
     "find_net_curve",
+    "join_live",
     "look_at",
     "make_plan",
     "read_plan",

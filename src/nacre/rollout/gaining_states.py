@@ -1,8 +1,9 @@
-"""The states that gain most by a switch: a region, found on the learning part of a table's log.
+"""The states that gain most by a switch: a region, found on the learning part of a log.
 
 At a numbered state s the switch adds about d(s) Σ_a (π_n - π_o)(a|s) Q_o(s, a), d the discounted
 number of visits and Q_o the old policy's values in the world that the learning part's counts
-describe; it costs μ(s) F(s). States where the first exceeds the second are the region. Nothing here
+describe; it costs μ(s) F(s). States where the first exceeds the second are the region. Vectors are
+taken together in clusters, and Q_o is that of critics that are linear in features. Nothing here
 sees the test part, so that the region is tested like any other candidate.
 """
 
@@ -16,22 +17,31 @@ import numpy as np
 from nacre.advice.setting import Setting
 from nacre.costs.statewise import Transport
 from nacre.logs import Log
+from nacre.policies.distributions import ActionDistribution
 from nacre.policies.policy import Policy, ask
 from nacre.policies.region import Region
+from nacre.rollout.regions import ROWS_PER_CELL, choose_cells, find_cells
 from nacre.rollout.sequences import Floats
+from nacre.training.linear_critics import add_up, fit_critics
+from nacre.training.state_action_features import StateActionFeatures
 
 NAME = "the states that gain most"
+CLUSTERS = 6
+FEATURES = 128
+RIDGE = 1e-4
+MOST_STATES = 2000
 
 
 def find_gaining_states(
     setting: Setting, learning: Log, old_policy: Policy, new_policy: Policy
 ) -> Region | None:
-    """The region; None where states are vectors, the cost is no transport, or it is all or none."""
+    """The region; None where the cost is no transport, or where it is all states or none."""
     signature = old_policy.signature
-    numbered = isinstance(signature.observation_space, gymnasium.spaces.Discrete)
-    if not (numbered and signature.discrete_actions):
-        return None
     if not isinstance(setting.cost.statewise, Transport):
+        return None
+    if not isinstance(signature.observation_space, gymnasium.spaces.Discrete):
+        return _find_gaining_clusters(setting, learning, old_policy, new_policy)
+    if not signature.discrete_actions:
         return None
     states = jnp.arange(signature.observation_size)
     said = ask(old_policy, states), ask(new_policy, states)
@@ -40,15 +50,51 @@ def find_gaining_states(
     gains = count_visits(learning, setting.config.discount, len(old)) * ((new - old) * values).sum(
         axis=1
     )
-    shared = setting.cost.per_episode()
-    compared = shared.statewise.compare(*said, jax.random.key(0))
-    cost = shared.learning_weight * np.asarray(compared.learning)
-    cost = cost + shared.transaction_weight * np.asarray(compared.transaction)
+    cost = _find_costs(setting, said)
     share = np.bincount(np.asarray(learning.observations), minlength=len(old)) / len(learning)
     chosen = np.flatnonzero(gains > share * cost)
     if len(chosen) in (0, len(old)):
         return None
     return Region(NAME, states=tuple(int(state) for state in chosen))
+
+
+def _find_gaining_clusters(
+    setting: Setting, learning: Log, old_policy: Policy, new_policy: Policy
+) -> Region | None:
+    """Clusters of vectors where the switch pays by the old policy's critics."""
+    count, discount = min(CLUSTERS, len(learning) // ROWS_PER_CELL), setting.config.discount
+    if count < 2:
+        return None
+    rng = np.random.default_rng(setting.seed)
+    features = StateActionFeatures.draw(learning, old_policy.signature, FEATURES, rng)
+    sums = add_up(features, learning, np.zeros(learning.n_episodes, np.int64))
+    critics = fit_critics((sums,), learning, old_policy, discount, RIDGE)
+    cells, _ = find_cells(learning, count, setting.seed)
+    count = len(cells.centres)
+    rows = np.linspace(0, len(learning) - 1, min(len(learning), MOST_STATES)).astype(np.int64)
+    states, actions = np.asarray(learning.observations[rows]), learning.actions[rows]
+    scale, centres = np.asarray(cells.scale), np.asarray(cells.centres)
+    squares = (((states[:, None] - centres) / scale) ** 2).sum(axis=-1)
+    members = squares.argmin(axis=1)
+    old, new = (critics.read(states, actions, one)[1] for one in (old_policy, new_policy))
+    step = rows - learning.offsets[learning.episode_ids[rows]]
+    # Discounted visits of an episode fall on these rows alike.
+    visits = np.power(discount, step) * (len(learning) / len(rows) / learning.n_episodes)
+    gains = np.bincount(members, visits * (new - old), count)
+    asked = jnp.asarray(states)
+    costs = _find_costs(setting, (ask(old_policy, asked), ask(new_policy, asked))) / len(rows)
+    chosen = np.flatnonzero(gains > np.bincount(members, costs, count))
+    if len(chosen) in (0, count):
+        return None
+    return choose_cells(NAME, cells, chosen.tolist())
+
+
+def _find_costs(setting: Setting, said: tuple[ActionDistribution, ActionDistribution]) -> Floats:
+    """What the switch costs at each state, before the share of the state."""
+    shared = setting.cost.per_episode()
+    compared = shared.statewise.compare(*said, jax.random.key(0))
+    cost = shared.learning_weight * np.asarray(compared.learning)
+    return np.asarray(cost + shared.transaction_weight * np.asarray(compared.transaction))
 
 
 def solve_counts(log: Log, policy: Floats, discount: float) -> Floats:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from nacre.diagnostics.duplicates import count_earlier
 from nacre.errors import InputError
 from nacre.logs import Log
+from nacre.logs.acting import read_episode_numbers
 from nacre.rollout.design import Design
 from nacre.rollout.sequences import Floats
 
@@ -114,7 +115,7 @@ def _drop_open_end(log: Log) -> tuple[Log, bool]:
 def _select_stage(log: Log, design: Design, source: str) -> Log:
     if "stage" not in log.columns:
         return log
-    stage = read_column(log, "stage", source)
+    stage = read_episode_numbers(log, "stage", source)
     chosen = np.flatnonzero(stage == design.stage)
     if not len(chosen):
         there = ", ".join(str(one) for one in np.unique(stage)[:10])
@@ -125,25 +126,9 @@ def _select_stage(log: Log, design: Design, source: str) -> Log:
     return log if len(chosen) == log.n_episodes else log.select(chosen)
 
 
-def read_column(log: Log, name: str, source: str) -> Ints:
-    """(E,) a column of whole numbers that is the same in all rows of an episode."""
-    values = np.asarray(log.columns[name], np.float64)
-    if values.ndim != 1:
-        raise InputError(f"{source}: column {name!r} has {values.ndim} axes; give one number a row")
-    first = values[log.offsets[:-1]]
-    wrong = (values != np.repeat(first, log.episode_lengths)) | (values != np.round(values))
-    if np.any(wrong | (values < 0)):
-        row = int(np.argmax(wrong | (values < 0)))
-        raise InputError(
-            f"{source}: column {name!r}, row {row}: found {values[row]:g}; give one whole number "
-            "from 0 on, the same in all rows of an episode"
-        )
-    return first.astype(np.int64)
-
-
 def _find_units(log: Log, design: Design, source: str) -> Ints:
     if "unit" in log.columns:
-        return read_column(log, "unit", source)
+        return read_episode_numbers(log, "unit", source)
     if design.unit == "site":
         for name in ("period", "site"):
             if name not in log.columns:
@@ -151,13 +136,13 @@ def _find_units(log: Log, design: Design, source: str) -> Ints:
                     f"{source}: has no column {name!r}; units are sites: give the columns period "
                     "and site, or unit as nacre plan assign numbers them"
                 )
-        site = read_column(log, "site", source)
+        site = read_episode_numbers(log, "site", source)
         if site.max() >= design.set_size:
             raise InputError(
                 f"{source}: column 'site' has {site.max()}; the plan has {design.set_size} sites, "
                 "counted from 0"
             )
-        return read_column(log, "period", source) * design.set_size + site
+        return read_episode_numbers(log, "period", source) * design.set_size + site
     return np.arange(log.n_episodes) // design.episodes_per_unit
 
 
@@ -210,7 +195,7 @@ def _check_time(log: Log, source: str, notes: list[str]) -> None:
 def _read_arm(log: Log, source: str) -> NDArray[np.bool_] | None:
     if "arm" not in log.columns:
         return None
-    arm = read_column(log, "arm", source)
+    arm = read_episode_numbers(log, "arm", source)
     if arm.max() > 1:
         raise InputError(
             f"{source}: column 'arm' has {arm.max()}; give 0 for the old policy and 1 for the new"

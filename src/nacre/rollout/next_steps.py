@@ -5,9 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from nacre.advice.names import Names
 from nacre.advice.record import DecisionRecord
 from nacre.rollout.net_curve import NetCurve
 from nacre.rollout.plan_record import CurvePoint, NextStep, Stage
+
+TRIES = 20
+"""Of each case that is tried: an action that was taken so often is known."""
+MOST_CASES = 3
 
 
 def list_next_steps(
@@ -17,12 +22,13 @@ def list_next_steps(
 
     A part of the switch that the log proves comes before everything else: it is settled.
 
-    Their prices: more episodes of the old policy change nothing and cost nothing; a stage costs
-    what it costs to begin, and what it may lose until a loss is found.
+    Their prices: more episodes of the old policy change nothing and cost nothing; a try of what the
+    log does not hold costs at most what the log has ever lost from there on; a stage costs what it
+    costs to begin, and what it may lose until a loss is found.
     """
     if record.verdict != "undecided":
         return ()
-    steps = [_collect(record), *_begin(stages)]
+    steps = [_collect(record), _explore(record), *_begin(stages)]
     known = [one for one in steps if one is not None]
     return (*_take_proven(curve), *sorted(known, key=_order))
 
@@ -55,6 +61,32 @@ def _collect(record: DecisionRecord) -> NextStep | None:
         "a new advice with --look 2",
         price=0.0,
         episodes=record.more_episodes,
+    )
+
+
+def _explore(record: DecisionRecord) -> NextStep | None:
+    """Tries of what lies outside of the log, where that alone keeps the verdict open."""
+    overlap = record.chosen_entry.overlap
+    missing, penalty = overlap.get("missing") or [], overlap.get("penalty")
+    low = record.net_gain.low
+    if record.forbidden or not missing or not overlap.get("excess", 0.0) > 0.0:
+        return None
+    if low is not None and penalty is not None and low + penalty <= 0.0:
+        return None
+    names = Names.of_record(record.names)
+    cases = "; ".join(
+        f"{names.name_action(case['action'])} at {names.name_state(case['state'])}"
+        for case in missing[:MOST_CASES]
+    )
+    tries = TRIES * len(missing[:MOST_CASES])
+    most = tries * max(0.0, overlap["old_value"] - overlap["least"])
+    return NextStep(
+        name="exploration",
+        what=f"try what the log does not hold, {TRIES} times each, in states like these: {cases}. "
+        f"It costs at most {most:.4g}: as if each try led to the worst that the log has seen. Then "
+        "ask for a new advice with --look 2, with the old policy that explores so",
+        price=most,
+        episodes=tries,
     )
 
 

@@ -78,7 +78,10 @@ class PolicyFile(Part):
 
 
 class CurvePoint(Part):
-    """One partial switch: its cost, its gain by the estimators, its net gain with the band."""
+    """One partial switch: its cost, its gain by the estimators, its net gain with the band.
+
+    `file` is its policy, relative to the plan, where it was written.
+    """
 
     name: str
     share: Share
@@ -86,6 +89,12 @@ class CurvePoint(Part):
     net_gain: Interval
     proven: bool
     informative: bool = True
+    file: str | None = None
+
+    @property
+    def is_region(self) -> bool:
+        """Whether it is a switch by region, and no mixture."""
+        return self.name.startswith("where ")
 
 
 class Plan(Part):

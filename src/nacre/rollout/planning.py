@@ -18,7 +18,7 @@ from nacre.rollout.plan_record import CurvePoint, OldReturns, Plan, Stage
 from nacre.rollout.sequences import LEAST_SCORES, Floats, long_run_variance
 from nacre.rollout.simulation import Need, simulate_stage
 from nacre.rollout.stages import CostCurve
-from nacre.rollout.waiting import value_plan
+from nacre.rollout.waiting import Worlds, value_plan
 from nacre.versions import find_versions
 
 SHARES: dict[UnitKind, tuple[float, ...]] = {
@@ -28,6 +28,8 @@ SHARES: dict[UnitKind, tuple[float, ...]] = {
 }
 """Stages where none are asked for."""
 LEAST_EPISODES = 10
+KEPT = ("reason", "remedy", "probability", "seed", "look")
+"""Of the advice, in the plan."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,7 @@ def make_plan(
     *,
     seen_share: float | None = None,
     curve_points: Sequence[CurvePoint] = (),
+    worlds: Worlds | None = None,
 ) -> Plan:
     """A roll-out of the finalist that an advice is about.
 
@@ -92,6 +95,7 @@ def make_plan(
         seen_share: Share of a start's value that falls into an episode as it is logged; found from
             the record if not given.
         curve_points: What the log says of partial switches, if that was asked.
+        worlds: What worlds that were fitted to the log say of the gain, likewise.
     """
     options = options or PlanOptions()
     taken_over = take_over(record.chosen_entry.guardrails, options.guardrails)
@@ -102,7 +106,6 @@ def make_plan(
     stages: tuple[Stage, ...] = ()
     if record.verdict != "keep":
         stages = _plan_stages(options, curve, promised, seen, numbers)
-    variance = long_run_variance(numbers)
     return Plan(
         verdict=record.verdict,
         candidate=record.chosen,
@@ -117,22 +120,26 @@ def make_plan(
         promised=promised,
         seen_share=seen,
         cost=curve.whole,
-        old_returns=OldReturns(
-            mean=float(numbers.mean()),
-            variance=float(numbers.var(ddof=1)),
-            error=math.sqrt(variance / len(numbers)),
-            episodes=len(numbers),
-        ),
+        old_returns=_describe_returns(numbers),
         return_bounds=options.return_bounds,
         guardrails=options.guardrails + taken_over,
         stages=stages,
         next_steps=list_next_steps(record, stages, curve_points),
         curve=tuple(curve_points),
-        value=value_plan(promised, seen, curve, stages, options.risk, options.seed),
+        value=value_plan(promised, seen, curve, stages, options.risk, options.seed, worlds),
         notes=_remark(record, curve, seen),
-        advice={name: getattr(record, name) for name in ("reason", "remedy", "probability", "seed")}
+        advice={name: getattr(record, name) for name in KEPT}
         | {"net_gain": record.net_gain.model_dump(), "log": dict(record.log)},
         versions=find_versions(),
+    )
+
+
+def _describe_returns(returns: Floats) -> OldReturns:
+    return OldReturns(
+        mean=float(returns.mean()),
+        variance=float(returns.var(ddof=1)),
+        error=math.sqrt(long_run_variance(returns) / len(returns)),
+        episodes=len(returns),
     )
 
 

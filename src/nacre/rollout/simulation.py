@@ -99,12 +99,12 @@ def simulate_stage(
 def find_inflation(returns: Floats) -> float:
     """By how much the spread may be larger than the log's.
 
-    As if the log had one more return, three times as far from the mean as the furthest of them.
+    As if the log had two more returns, three times as far from the mean as the furthest of them.
     Where returns are rare and large, a log has seen few of them, and what a loss costs until it is
     found would be told too low.
     """
     squares = (returns - returns.mean()) ** 2
-    return math.sqrt(1.0 + 9.0 * float(squares.max()) / float(squares.sum()))
+    return math.sqrt(1.0 + 18.0 * float(squares.max()) / float(squares.sum()))
 
 
 def count_fixed(gap: float, variance: float, alpha: float, power: float) -> int:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from nacre.logs import write_log
-from nacre.policies import write_policy
+from nacre.policies import TabularPolicy, read_policy, write_policy
 from nacre.report import Evidence, write_evidence
 from nacre.rollout.plan_record import read_plan
 from tests.support.faults import fail_at, raise_error
@@ -179,3 +179,69 @@ def test_what_is_wrong_is_said_in_one_line(plan: Path, advice: Path, invoke: Inv
     done = invoke("watch", "--plan", plan, "--log", live)
     assert done.code == 2
     assert "is not the policy that was planned with" in done.lines[0]
+
+
+COST = """\
+kind = "transport"
+learning_weight = 0.1
+transaction_weight = 0.0
+[groups]
+kind = "halves"
+"""
+
+
+def test_a_live_log_joins_the_old_one_for_a_new_advice(
+    plan: Path, invoke: Invoke, tmp_path: Path
+) -> None:
+    live, old = write_live(plan, 40), tmp_path / "old.parquet"
+    write_log(play(np.zeros(60, bool), seed=105), old)
+    cost = tmp_path / "cost.toml"
+    cost.write_text(COST)
+    arguments = ("advise", "--log", old, "--cost", cost, "--discount", "0.8")
+    stages = ("--live", live, "--plan", plan)
+    done = invoke(*arguments, *stages, "--json")
+    assert done.code == 0, done.lines
+    record = json.loads(done.out)
+    assert record["verdict"] == "switch"
+    # The old policy is the plan's, the new one competes, and the look is counted.
+    assert [one["episodes"] for one in record["log"]["acting"]] == [80, 20]
+    assert record["policy"]["uncertainty"] == 0
+    assert "best" in [one["name"] for one in record["candidates"]]
+    assert record["look"] == 3
+    for wrong, words in (
+        (("--live", live), "--live and --plan: give both"),
+        ((*stages, "--seed", "4"), "was divided with seed 0"),
+        ((*stages, "--stage", "7"), "has stages 1 to 2"),
+    ):
+        refused = invoke(*arguments, *wrong)
+        assert refused.code == 2
+        assert len(refused.lines) == 1, refused.lines
+        assert words in refused.lines[0]
+
+
+def test_parts_of_a_switch_are_written_like_any_policy(
+    advice: Path, invoke: Invoke, tmp_path: Path
+) -> None:
+    log, cost, out = tmp_path / "log.parquet", tmp_path / "cost.toml", tmp_path / "plan"
+    write_log(play(np.zeros(60, bool), seed=105), log)
+    cost.write_text(COST)
+    (advice / "decision.json").write_text(json.dumps(make_record(cost_model={}).as_json()))
+    old = ("--policy", tmp_path / "old.safetensors")
+    given = ("plan", advice, "--log", log, *old, "--cost", cost)
+    done = invoke(*given, "--region", "states 1", "--region", "known", "--out", out, "--json")
+    assert done.code == 0, done.lines
+    document = json.loads(done.out)
+    files = {point["name"]: point["file"] for point in document["curve"]}
+    part = read_policy(out / files["where states 1"])
+    assert isinstance(part, TabularPolicy)
+    np.testing.assert_allclose(part.table, np.stack([OLD[0], BEST[1]]), atol=1e-6)
+    assert files["where the log knows the state"] is not None
+    proven = [point for point in document["curve"] if point["proven"] and point["share"] < 1]
+    assert proven
+    assert all((out / point["file"]).is_file() for point in proven)
+    assert (out / "parts" / "predict.py").is_file()
+    assert document["value"]["worlds"] == "tabular"
+    assert "worlds that tabular fitted to the log" in (out / "plan.html").read_text("utf-8")
+    refused = invoke(*given, "--region", "cluster 1 of 2")
+    assert refused.code == 2
+    assert "clusters are of vectors" in refused.lines[0]

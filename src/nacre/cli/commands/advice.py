@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -49,6 +47,7 @@ Examples:
   nacre advise --log log.parquet --policy old.safetensors --cost cost.toml --out advice
   nacre advise --log log.csv --policy clone --cost cost.toml --json
   nacre advise --log log.csv --cost cost.toml --advice-config advice.toml --confidence 0.9
+  nacre advise --log log.parquet --cost cost.toml --live live.parquet --plan plan
 """
 
 
@@ -108,6 +107,17 @@ def advise(
         bool,
         typer.Option("--fresh", help="Begin anew, whatever an interrupted run has left in --out."),
     ] = False,
+    live: Annotated[
+        str | None,
+        typer.Option("--live", help="Live log of a roll-out, to learn from as well; with --plan."),
+    ] = None,
+    plan_file: Annotated[
+        Path | None, typer.Option("--plan", help="The roll-out's plan: plan.json or its folder.")
+    ] = None,
+    stage: Annotated[
+        int,
+        typer.Option("--stage", min=1, help="Stage of the live log, if no column of it says so."),
+    ] = 1,
     epsilon: Annotated[
         float | None,
         typer.Option("--epsilon", help="Share of uniform exploration on top of the old policy."),
@@ -149,6 +159,8 @@ def advise(
     from nacre.advice.pipeline import advise as find_advice
     from nacre.advice.starts import read_start
     from nacre.cli.folders import check_folder
+    from nacre.cli.interruption import explain_interruption
+    from nacre.cli.joining import add_stages, find_old_policy, find_plan, take_since
     from nacre.cli.waiting import read_log_aloud, read_policy_aloud
     from nacre.costs import describe_cost, read_cost
     from nacre.learners.base import Candidate
@@ -158,6 +170,7 @@ def advise(
 
     chosen = choose_engine(engine, address, workers, "threads")
     check_folder(out, force=force)
+    plan = find_plan(live, plan_file)
     price = read_cost(cost_file)
     seconds = None if budget is None else read_budget(budget)
     options: dict[str, Any] = {
@@ -174,11 +187,19 @@ def advise(
     data = read_log_aloud(
         log, columns=columns, assignments=assignments, cache_dir=cache_dir, quiet=quiet
     )
-    data = _take_since(data, since)
+    data = take_since(data, since)
+    policy = find_old_policy(plan, plan_file, policy if _is_given(context, "policy") else None)
+    stages = add_stages(data, live, plan, plan_file, stage=stage, seed=seed, quiet=quiet)
+    data, changes = stages.log, stages.count_look(changes)
     old, origin = read_policy_aloud(
-        policy, data, seed=seed, quiet=quiet, normalization=normalization, activation=activation
+        policy,
+        stages.log_for(policy),
+        seed=seed,
+        quiet=quiet,
+        normalization=normalization,
+        activation=activation,
     )
-    given = []
+    given = [*stages.candidates]
     for path in candidate or []:
         proposed, _ = read_policy_aloud(path, data, seed=seed, quiet=quiet)
         given.append(Candidate(path.stem, proposed, f"given as {path.name}"))
@@ -189,7 +210,7 @@ def advise(
     tasks = None if out is None else out / FOLDER
     if fresh and tasks is not None:
         shutil.rmtree(tasks, ignore_errors=True)
-    interruption = _explain_interruption(tasks)
+    interruption = explain_interruption(tasks)
     reporter = open_reporter(quiet=quiet)
     with interruption, reporter as shown, open_tracking(tensorboard, mlflow) as tracker:
         tracker.start(
@@ -207,6 +228,8 @@ def advise(
             progress=combine_reporters(shown, tracker.reporter),
             resume=tasks,
             engine=chosen or "threads",
+            acting=stages.acting,
+            earlier=stages.earlier,
         )
         _save(found, out, as_json=as_json, quiet=quiet)
         if tasks is not None:
@@ -296,34 +319,6 @@ def _is_given(context: typer.Context, name: str) -> bool:
     """Whether an option was set at all: by a flag, by a variable or in the file of settings."""
     source = context.get_parameter_source(name)
     return source is not None and source.name != "DEFAULT"
-
-
-def _take_since(log: Any, first: int) -> Any:
-    """The log from an episode on."""
-    if first >= log.n_episodes:
-        raise InputError(
-            f"--since {first}: the log has {log.n_episodes} episodes; give a smaller number"
-        )
-    return log if first == 0 else log.select(range(first, log.n_episodes))
-
-
-@contextlib.contextmanager
-def _explain_interruption(tasks: Path | None) -> Iterator[None]:
-    """Whoever interrupts an advice hears what is kept of it, and how to go on."""
-    from nacre.advice.kept_tasks import count_kept
-
-    try:
-        yield
-    except KeyboardInterrupt:
-        if tasks is None:
-            typer.echo("interrupted; nothing is kept: give --out to be able to go on", err=True)
-        else:
-            typer.echo(
-                f"interrupted; {count_kept(tasks)} finished tasks are kept in {tasks}; run the "
-                "same command again to go on, or with --fresh to begin anew",
-                err=True,
-            )
-        raise
 
 
 def _save(found: Any, out: Path | None, *, as_json: bool, quiet: bool) -> None:

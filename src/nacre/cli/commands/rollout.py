@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from nacre.cli.commands.options import AsJson, Columns, ConfigFile, Quiet, Seed
 from nacre.errors import InputError
+
+if TYPE_CHECKING:
+    from nacre.rollout.net_curve import NetCurve
 
 app = typer.Typer()
 
@@ -78,7 +81,11 @@ def plan(
     ] = None,
     region: Annotated[
         list[str] | None,
-        typer.Option("--region", help="A switch there only, as in '0 >= 1.5' or 'states 2,3'."),
+        typer.Option(
+            "--region",
+            help="A switch there only: 'queue >= 8', 'states 2,3', known, 'cluster 1 of 4', "
+            "gaining.",
+        ),
     ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", help="Folder for plan.json, the page and the policies.")
@@ -95,6 +102,7 @@ def plan(
     is estimated from the log, and the largest one that is proven is named.
     """
     from nacre.cli import console
+    from nacre.cli.parts import deliver_parts
     from nacre.cli.rollout import describe_plan, save_plan
     from nacre.report import read_decision, read_evidence
     from nacre.rollout.planning import PlanOptions, make_plan
@@ -115,10 +123,11 @@ def plan(
     folder = advice if advice.is_dir() else advice.parent
     new = folder / "policy" / "new.safetensors"
     curve = _find_curve(record, log, policy, cost_file, new, region or (), quiet)
-    found = make_plan(record, evidence.returns, options, curve_points=curve)
+    if out is not None and out.is_file():
+        raise InputError(f"{out}: is a file; give a folder")
+    points = curve.points if out is None else deliver_parts(curve, out, record)
+    found = make_plan(record, evidence.returns, options, curve_points=points, worlds=curve.worlds)
     if out is not None:
-        if out.is_file():
-            raise InputError(f"{out}: is a file; give a folder")
         found = save_plan(found, out, new, policy)
     if as_json:
         console.print_json(found.as_json())
@@ -230,29 +239,29 @@ def _find_curve(
     new_policy: Path,
     regions: Sequence[str],
     quiet: bool,
-) -> tuple[Any, ...]:
+) -> NetCurve:
     """Partial switches by the log, if it is there."""
+    from nacre.rollout.net_curve import NetCurve, find_net_curve
+
     if log is None:
         if regions or cost_file is not None:
             raise InputError(
                 "--region and --cost: partial switches need --log, --policy and --cost"
             )
-        return ()
+        return NetCurve(())
     if policy is None or cost_file is None:
         raise InputError("--log: partial switches need --policy and --cost as well")
     from nacre.cli.waiting import open_wait, read_log_aloud, read_policy_aloud
     from nacre.costs import read_cost
-    from nacre.policies.region import parse_region
-    from nacre.rollout.net_curve import find_net_curve
     from nacre.rollout.setting import rebuild_setting
 
-    cost, where = read_cost(cost_file), [parse_region(text) for text in regions]
+    cost = read_cost(cost_file)
     data = read_log_aloud(log, quiet=quiet)
     seed = record.seed or 0
     old, _ = read_policy_aloud(policy, data, seed=seed, quiet=quiet)
     new, _ = read_policy_aloud(new_policy, data, seed=seed, quiet=quiet)
     with open_wait("estimating partial switches", quiet=quiet):
-        return find_net_curve(rebuild_setting(record, data, old, cost), new, where).points
+        return find_net_curve(rebuild_setting(record, data, old, cost), new, regions)
 
 
 def _read_shares(text: str | None) -> tuple[float, ...]:

@@ -54,16 +54,16 @@ class Predictor:
             raise ValueError(f"{path}: policy format {form!r}, not 1 or 2")
         if form == 2 and metadata.get("sha256") != _digest(self._tensors, text):
             raise ValueError(f"{path}: damaged, its digest does not fit")
-        self.observation_space = self.description["observation_space"]
-        self.action_space = self.description["action_space"]
+        spaces = (self.description[f"{name}_space"] for name in ("observation", "action"))
+        self.observation_space, self.action_space = spaces
         self.head = self.description.get("head", "categorical")
-        self.inputs = (self.description.get("provenance") or {}).get("inputs") or {}
-        self.names = (self.description.get("provenance") or {}).get("names", {})
+        provenance = self.description.get("provenance") or {}
+        self.inputs, self.names = provenance.get("inputs") or {}, provenance.get("names", {})
         self._random = np.random.default_rng(seed)
         self._parts = self._open_parts()
 
     def _open_parts(self) -> list[Predictor]:
-        """The two policies of a mixture, or none."""
+        """The two policies of a mixture or of a switch by region, or none."""
         parts = []
         for name in ("first", "second"):
             if name in self.description:
@@ -106,7 +106,7 @@ class Predictor:
         if deterministic and self.action_space["type"] == "discrete":
             return np.argmax(self._mix(rows), axis=-1)
         chance = 0.5 if deterministic else self._random.random(len(rows))
-        second = np.broadcast_to(chance < self.description["share"], len(rows))
+        second = np.broadcast_to(chance < self._share(rows), len(rows))
         first, other = (part._act(rows, deterministic) for part in self._parts)
         return np.where(second if first.ndim == 1 else second[:, None], other, first)
 
@@ -115,7 +115,23 @@ class Predictor:
         if not self._parts:
             return self._probabilities(self._evaluate(rows))
         first, second = (part._mix(rows) for part in self._parts)
-        return (1 - self.description["share"]) * first + self.description["share"] * second
+        share = np.reshape(self._share(rows), (-1, 1))
+        return (1 - share) * first + share * second
+
+    def _share(self, rows: Any) -> Any:
+        """Of the second policy: the mixture's, or one within a region and zero elsewhere."""
+        region = self.description.get("region")
+        if region is None:
+            return self.description["share"]
+        if cells := region["cells"]:
+            apart = (rows[:, None] - np.array(cells["centres"])) / np.array(cells["scale"])
+            squares = (apart**2).sum(axis=-1)
+            reach = np.take(cells["reach"], squares.argmin(axis=-1))
+            return (squares.min(axis=-1) <= reach).astype(float)
+        if region["coordinate"] is None:
+            return np.isin(rows, region["states"]).astype(float)
+        above = rows[:, region["coordinate"]] - np.float32(region["limit"])
+        return ((above if region["above"] else -above) >= 0).astype(float)
 
     def name(self, action: Any) -> Any:
         """Return what an action is called where the log came from, or the action as it is."""
@@ -124,35 +140,26 @@ class Predictor:
         return labels[int(action)] if known else action
 
     def parameters(self, observation: Any) -> dict[str, np.ndarray]:
-        """Return what the policy says: probabilities, or location and std, or the action.
-
-        A mixture of policies with action vectors has none of them: ask its parts.
-        """
+        """Return probabilities, or location and std, or the action; none of mixed vectors."""
         rows, single = self._as_rows(observation)
-        if self._parts:
-            if self.action_space["type"] != "discrete":
-                raise ValueError("a mixture of action vectors has no parameters; use predict")
-            mixed = self._mix(rows)
-            return {"probabilities": mixed[0] if single else mixed}
-        outputs = self._evaluate(rows)
-        if self.head in ("categorical", "greedy"):
-            named = {"probabilities": self._probabilities(outputs)}
+        if self.action_space["type"] == "discrete":
+            named = {"probabilities": self._mix(rows)}
+        elif self._parts:
+            raise ValueError("a mixture of action vectors has no parameters; use predict")
         elif self.head == "deterministic":
-            named = {"action": self._mode(outputs)}
+            named = {"action": self._mode(self._evaluate(rows))}
         else:
-            location, std = self._gaussian(outputs)
+            location, std = self._gaussian(self._evaluate(rows))
             named = {"location": location, "std": std}
         return {name: values[0] if single else values for name, values in named.items()}
 
     def _as_rows(self, observation: Any) -> tuple[np.ndarray, bool]:
         if self.observation_space["type"] == "discrete":
-            rows = np.asarray(observation)
-            n = self.observation_space["n"]
+            rows, n = np.asarray(observation), self.observation_space["n"]
             if rows.dtype.kind not in "iu" or rows.ndim > 1 or np.any((rows < 0) | (rows >= n)):
                 raise ValueError(f"give whole numbers from 0 to {n - 1}")
             return np.atleast_1d(rows), rows.ndim == 0
-        rows = np.asarray(observation, np.float32)
-        size = len(self.observation_space["low"])
+        rows, size = np.asarray(observation, np.float32), len(self.observation_space["low"])
         if rows.ndim not in (1, 2) or rows.shape[-1] != size or not np.all(np.isfinite(rows)):
             raise ValueError(f"give finite numbers of shape ({size},) or (batch, {size})")
         return np.atleast_2d(rows), rows.ndim == 1
@@ -178,14 +185,10 @@ class Predictor:
                 rows = np.clip(rows, -tensors["scaling.limit"], tensors["scaling.limit"])
         for i, activation in enumerate(self.description["activations"]):
             weight, bias = tensors[f"layers.{i}.weight"], tensors[f"layers.{i}.bias"]
-            if i == 0 and self.observation_space["type"] == "discrete":
-                rows = weight.T[rows] + bias
-            else:
-                rows = rows @ weight.T + bias
-            if activation == "relu":
-                rows = np.maximum(rows, 0)
-            elif activation == "tanh":
-                rows = np.tanh(rows)
+            picked = i == 0 and self.observation_space["type"] == "discrete"
+            rows = (weight.T[rows] if picked else rows @ weight.T) + bias
+            rows = np.tanh(rows) if activation == "tanh" else rows
+            rows = np.maximum(rows, 0) if activation == "relu" else rows
         return rows
 
     def _probabilities(self, outputs: Any) -> Any:
@@ -215,8 +218,7 @@ class Predictor:
 
     def _press(self, values: Any) -> Any:
         """Into the action space: squashed where the policy squashes, then clipped."""
-        low = np.array(self.action_space["low"], np.float64)
-        high = np.array(self.action_space["high"], np.float64)
+        low, high = (np.array(self.action_space[end], np.float64) for end in ("low", "high"))
         if self.head == "squashed_gaussian":
             values = (high + low) / 2 + (high - low) / 2 * np.tanh(values)
         return np.clip(values, low, high).astype(np.float32)

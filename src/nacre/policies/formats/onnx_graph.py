@@ -19,6 +19,7 @@ from nacre.policies.heads import Head, count_outputs
 from nacre.policies.mixture import MixturePolicy
 from nacre.policies.network_policy import MLPPolicy
 from nacre.policies.policy import Policy
+from nacre.policies.region import Region, RegionPolicy
 from nacre.policies.rules import RulePolicy
 from nacre.policies.tabular import TabularPolicy
 
@@ -35,7 +36,7 @@ def build_onnx(
     says what a discrete action is called.
 
     Args:
-        policy: A network, a table or a rule.
+        policy: A network, a table or a rule, or a switch by region between two of them.
         description: What to keep in the file's metadata, JSON.
         columns: How columns of a table become observations; see `onnx_columns`.
 
@@ -80,7 +81,55 @@ def _add_outputs(graph: OnnxGraph, policy: Policy) -> str:
         return _add_mask(graph, policy, _add_network(graph, policy))
     if isinstance(policy, RulePolicy):
         return _add_mask(graph, policy, _add_rules(graph, policy))
+    if isinstance(policy, RegionPolicy):
+        return _add_region(graph, policy)
     raise InputError(f"a {type(policy).__name__} has no ONNX form; clone it into a network")
+
+
+def _add_region(graph: OnnxGraph, policy: RegionPolicy) -> str:
+    """What the head reads, of the second policy within the region and of the first elsewhere.
+
+    Raises:
+        InputError: Unless both have the same head.
+    """
+    parts = policy.first, policy.second
+    if _find_head(parts[0]) != _find_head(parts[1]):
+        raise InputError("a switch by region between different heads has no ONNX form")
+    first, second = (_limit_log_std(graph, one, _add_outputs(graph, one)) for one in parts)
+    return graph.add("Where", _add_within(graph, policy.region), second, first)
+
+
+def _limit_log_std(graph: OnnxGraph, policy: Policy, value: str) -> str:
+    """Outputs with the policy's own bounds of log standard deviations, if its head has them."""
+    if not (isinstance(policy, MLPPolicy) and policy.head.endswith("gaussian")):
+        return value
+    size = policy.signature.action_size
+    ends = zip((-1e30, 1e30), policy.log_std_bounds, strict=True)
+    low, high = (_single(np.repeat(one, size)) for one in ends)
+    return _clip(graph, value, low, high)
+
+
+def _add_within(graph: OnnxGraph, region: Region) -> str:
+    """(batch, 1) whether each observation lies in the region."""
+    if region.cells is not None:
+        scale = _single(region.cells.scale)
+        centres = _single(region.cells.centres) / scale
+        # |x - c|² but for |x|², which is the same for all centres.
+        scaled = graph.add("Div", graph.observation, graph.constant(scale))
+        products = graph.add("MatMul", scaled, graph.constant(-2.0 * centres.T))
+        rest = graph.add("Add", products, graph.constant((centres**2).sum(axis=1)))
+        axis = graph.constant(np.array([-1]))
+        own = graph.add("ReduceSum", graph.add("Mul", scaled, scaled), axis, keepdims=1)
+        nearest = graph.add("ArgMin", rest, axis=-1, keepdims=1)
+        reach = graph.add("Gather", graph.constant(_single(region.cells.reach)), nearest)
+        least = graph.add("ReduceMin", rest, axes=[-1], keepdims=1)
+        return graph.add("LessOrEqual", graph.add("Add", least, own), reach)
+    if region.coordinate is None:
+        raise InputError("a switch in numbered states between networks has no ONNX form")
+    place = graph.constant(np.array([region.coordinate]))
+    value = graph.add("Gather", graph.observation, place, axis=-1)
+    kind = "GreaterOrEqual" if region.above else "LessOrEqual"
+    return graph.add(kind, value, graph.constant(_single(region.limit)))
 
 
 def _add_mixture(graph: OnnxGraph, policy: MixturePolicy) -> str:
@@ -111,6 +160,8 @@ def _mix(graph: OnnxGraph, policy: Policy) -> str:
 
 
 def _find_head(policy: Policy) -> Head:
+    if isinstance(policy, RegionPolicy):
+        return _find_head(policy.first)
     return policy.head if isinstance(policy, MLPPolicy | RulePolicy) else "categorical"
 
 

@@ -1,14 +1,15 @@
 """Policy files: safetensors with a description in the metadata, never a pickle.
 
 Layout: tensors `layers.<i>.weight` (outputs, inputs), `layers.<i>.bias`, optional `scaling.shift`
-and `scaling.scale` (and `scaling.limit`), or `logits` for a table; those of a mixture's policies
-begin with `first.` and `second.`; metadata key `nacre` with one JSON document (format, kind,
-spaces, architecture, provenance), key `sha256` with the digest of the tensors and of that document.
-Format 1 had no digest.
+and `scaling.scale` (and `scaling.limit`), or `logits` for a table; those of the policies of a
+mixture or a region begin with `first.` and `second.`; metadata key `nacre` with one JSON document
+(format, kind, spaces, architecture, provenance), key `sha256` with the digest of the tensors and of
+that document. Format 1 had no digest.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 from collections.abc import Mapping
@@ -39,13 +40,14 @@ from nacre.policies.network_policy import MLPPolicy
 from nacre.policies.networks import MLP, Scaling
 from nacre.policies.policy import Policy, Signature
 from nacre.policies.records import RecordedPolicy
+from nacre.policies.region import RegionPolicy, region_from_json, switch_region
 from nacre.policies.rules import RulePolicy
 from nacre.policies.tabular import TabularPolicy
 
 FORMAT = 2
 READABLE = (1, FORMAT)
 PARTS = ("first", "second")
-"""Of a mixture."""
+"""Of a mixture, and of a switch by region."""
 DEEPEST = 8
 """Mixtures of mixtures: each step of a roll-out may begin with the last one."""
 LARGEST_FILE = 2**31
@@ -197,6 +199,8 @@ def _describe(policy: Policy) -> tuple[Tensors, dict[str, Any]]:
         return {"logits": np.array(policy.logits)}, description | {"kind": "tabular"}
     if isinstance(policy, MixturePolicy):
         return _describe_mixture(policy, description)
+    if isinstance(policy, RegionPolicy):
+        return _describe_region(policy, description)
     if not isinstance(policy, MLPPolicy):
         raise InputError(f"a {type(policy).__name__} has no file form; clone it into a network")
     tensors = {}
@@ -221,12 +225,24 @@ def _describe(policy: Policy) -> tuple[Tensors, dict[str, Any]]:
 def _describe_mixture(
     policy: MixturePolicy, description: dict[str, Any]
 ) -> tuple[Tensors, dict[str, Any]]:
-    """Both policies, each with its name before those of its tensors."""
+    tensors = _describe_parts(policy, description)
+    return tensors, description | {"kind": "mixture", "share": float(policy.share)}
+
+
+def _describe_region(
+    policy: RegionPolicy, description: dict[str, Any]
+) -> tuple[Tensors, dict[str, Any]]:
+    tensors = _describe_parts(policy, description)
+    return tensors, description | {"kind": "region", "region": dataclasses.asdict(policy.region)}
+
+
+def _describe_parts(policy: MixturePolicy | RegionPolicy, description: dict[str, Any]) -> Tensors:
+    """The tensors of both policies, each with its name before those of its tensors."""
     tensors: Tensors = {}
     for name in PARTS:
         part_tensors, description[name] = _describe(getattr(policy, name))
         tensors |= {f"{name}.{key}": tensor for key, tensor in part_tensors.items()}
-    return tensors, description | {"kind": "mixture", "share": float(policy.share)}
+    return tensors
 
 
 def _assemble(tensors: Tensors, description: Mapping[str, Any], depth: int = 0) -> Policy:
@@ -242,9 +258,15 @@ def _assemble(tensors: Tensors, description: Mapping[str, Any], depth: int = 0) 
     elif kind == "mlp":
         policy = _assemble_network(tensors, description, signature)
     elif kind == "mixture":
-        policy = _assemble_mixture(tensors, description, depth)
+        first, second = _assemble_parts(tensors, description, depth)
+        policy = mix_policies(first, second, _take_share(description))
+    elif kind == "region":
+        first, second = _assemble_parts(tensors, description, depth)
+        policy = switch_region(first, second, region_from_json(description.get("region")))
     else:
-        raise InputError(f"unknown kind of policy {kind!r:.60}; known: mixture, mlp, tabular")
+        raise InputError(
+            f"unknown kind of policy {kind!r:.60}; known: mixture, mlp, region, tabular"
+        )
     if tensors:
         raise InputError(
             f"tensors {', '.join(map(repr, sorted(tensors)))[:100]} belong to nothing in its "
@@ -253,7 +275,9 @@ def _assemble(tensors: Tensors, description: Mapping[str, Any], depth: int = 0) 
     return policy
 
 
-def _assemble_mixture(tensors: Tensors, description: Mapping[str, Any], depth: int) -> Policy:
+def _assemble_parts(
+    tensors: Tensors, description: Mapping[str, Any], depth: int
+) -> tuple[Policy, Policy]:
     parts = []
     for name in PARTS:
         part = description.get(name)
@@ -265,10 +289,14 @@ def _assemble_mixture(tensors: Tensors, description: Mapping[str, Any], depth: i
         keys = [key for key in tensors if key.startswith(f"{name}.")]
         own = {key.removeprefix(f"{name}."): tensors.pop(key) for key in keys}
         parts.append(_assemble(own, part, depth + 1))
+    return parts[0], parts[1]
+
+
+def _take_share(description: Mapping[str, Any]) -> float:
     share = description.get("share")
     if not isinstance(share, int | float) or isinstance(share, bool):
         raise InputError(f"share {share!r:.60}: expected a number from 0 to 1")
-    return mix_policies(parts[0], parts[1], share)
+    return share
 
 
 def _assemble_table(tensors: Tensors, signature: Signature) -> TabularPolicy:
