@@ -60,7 +60,7 @@ def test_what_grows_without_end_is_refused(
     with pytest.raises(InputError, match=r"could not be read as CSV \(.*it unpacks to more than"):
         read_log(path)
     header = write(tmp_path / f"header{suffix}", b"x" * 2**24)
-    with pytest.raises(InputError, match="its first line is longer|it unpacks to more than"):
+    with pytest.raises(InputError, match=r"its first line is longer|it unpacks to more than"):
         read_log(header)
 
 
