@@ -3,9 +3,9 @@
 A residual is the model's error plus noise. Noise of two rows has nothing to do with one another,
 the error of two rows that lie near each other with the same action is nearly the same: the mean
 product of such residuals is the mean square of the error. Both rows are of one fold, so that the
-fit which predicts them saw neither. In many dimensions even neighbours lie
-apart; their coordinates then agree only by a share ρ, and so would an error that is linear in them:
-the mean product is divided by it.
+fit which predicts them saw neither. In many dimensions even neighbours lie apart; their coordinates
+then agree only by a share ρ, and so would an error that is linear in them: the mean product is
+divided by it.
 """
 
 from __future__ import annotations
