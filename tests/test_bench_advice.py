@@ -91,6 +91,7 @@ def document() -> dict[str, Any]:
     return {"command": "python scripts/bench_advice.py", "commit": "b" * 40, "figures": figures}
 
 
+@pytest.mark.slow
 def test_a_whole_advice_is_timed_and_not_timed_again(
     bench: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -68,6 +68,7 @@ def _tiny(config: AdviceConfig) -> AdviceConfig:
     return dataclasses.replace(config, learners=(ScaleNoise(),), estimators=(few,))
 
 
+@pytest.mark.slow
 def test_advice_on_traffic_is_found_saved_and_drawn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

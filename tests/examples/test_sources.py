@@ -144,10 +144,8 @@ def test_a_better_controller_of_the_trolley_exists(script: dict[str, Any]) -> No
     assert f"worth {old:.1f}, both" in readme.replace("\n", " ")
 
 
-@pytest.mark.parametrize(
-    "name",
-    [name if name == "offers" else pytest.param(name, marks=pytest.mark.slow) for name in FOREIGN],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FOREIGN)
 def test_the_command_line_gives_a_verdict(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
