@@ -80,6 +80,7 @@ def test_there_are_examples_of_every_command() -> None:
 ELSEWHERE = (
     "nacre calibrate",
     "nacre advise-many",
+    "nacre advise --log log.parquet --cost cost.toml --live",
     "nacre plan",
     "nacre watch",
     "nacre verify .nacre-cache",
