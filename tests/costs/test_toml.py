@@ -261,7 +261,7 @@ WRONG = {
     "kind = 3": "kind = 3 is unknown; known: transport, general, difference, local, global",
     "": "kind is missing; expected one of transport, general, difference, local, global",
     'kind = "local"\nweigth = 3': "weigth is unknown (did you mean weight?); known here: gu",
-    'kind = "local"\n"a b" = 3': "'a b' is unknown; known here: guardrail, kind, segments, value, weight",
+    'kind = "local"\n"a b" = 3': "'a b' is unknown; known here: guardrail, kind, segments, va",
     'kind = "global"\nweight = -1': "weight = -1: expected at least 0",
     'kind = "transport"\nlearning_weight = 1': "groups is missing; add a table [groups], e.g.",
     PLAIN + "[plan]\n": "plan is unknown (it belongs to kind general); known here: groups,",

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
+import os
+import pty
+import re
+import subprocess
+import sys
+import termios
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -245,3 +252,27 @@ def test_parts_of_a_switch_are_written_like_any_policy(
     refused = invoke(*given, "--region", "cluster 1 of 2")
     assert refused.code == 2
     assert "clusters are of vectors" in refused.lines[0]
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_a_watch_fits_into_a_terminal(plan: Path, columns: int) -> None:
+    """Through a pseudo-terminal: no line is longer than it is wide, the exit code is the same."""
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (40, columns))
+    command = [sys.executable, "-m", "nacre", "watch", "--plan", plan, "--log", write_live(plan)]
+    process = subprocess.Popen(command, stdout=theirs, stderr=theirs, stdin=theirs)  # noqa: S603
+    os.close(theirs)
+    shown = b"".join(read_until_closed(ours))
+    assert process.wait(timeout=60) == 10
+    lines = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode("utf-8")).splitlines()
+    assert "NEXT STAGE" in lines
+    *told, page = (line for line in lines if line)
+    assert page == f"the page: {plan / 'watch.html'}"
+    assert max(map(len, told)) <= columns
+
+
+def read_until_closed(descriptor: int) -> Iterator[bytes]:
+    """What is written at the other side of a pseudo-terminal."""
+    with contextlib.suppress(OSError), os.fdopen(descriptor, "rb", 0) as file:
+        while part := file.read(65536):
+            yield part
