@@ -259,7 +259,8 @@ def test_a_watch_fits_into_a_terminal(plan: Path, columns: int) -> None:
     """Through a pseudo-terminal: no line is longer than it is wide, the exit code is the same."""
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(theirs, (40, columns))
-    command = [sys.executable, "-m", "nacre", "watch", "--plan", plan, "--log", write_live(plan)]
+    given = ["--plan", str(plan), "--log", str(write_live(plan))]
+    command = [sys.executable, "-m", "nacre", "watch", *given]
     process = subprocess.Popen(command, stdout=theirs, stderr=theirs, stdin=theirs)  # noqa: S603
     os.close(theirs)
     shown = b"".join(read_until_closed(ours))
