@@ -43,9 +43,8 @@ MISSING = "–"
 TITLE = "## Seconds of one advice"
 NOT_MEASURED = f"""{TITLE}
 
-Not measured yet. `python scripts/bench_advice.py` times one whole `nacre advise` on logs of
-different kinds and sizes, against the first version of the decision; this section, its table and
-its figure are written from what it records.
+Not measured yet. `python scripts/bench_advice.py` times whole runs of `nacre advise` on different
+logs, against the first version of the decision, and records what this section shows.
 """
 
 

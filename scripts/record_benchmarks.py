@@ -78,9 +78,10 @@ def render_page() -> str:
     one = load("threads-1")
     introduction = f"""# Benchmarks
 
-Written by `scripts/record_benchmarks.py` from `results/bench/`; run it to measure another machine.
-Figures of one machine ({one["machine"]["processor"]}, jax {one["versions"]["jax"]}) that other work
-shared while they were taken: ratios within one run say more than rates.
+On one thread learning reaches {one["figures"]["train_fraction_of_limit"]:.0%} and evaluation
+{one["figures"]["eval_fraction_of_limit"]:.0%} of the rate of a plain matrix product. Figures are of one
+shared machine ({one["machine"]["processor"]}, jax {one["versions"]["jax"]}): ratios say more than rates.
+`scripts/record_benchmarks.py` measures another one and writes this page from `results/bench/`.
 """
     return "\n".join((introduction, *sections))
 
@@ -104,10 +105,9 @@ def describe_speed() -> str:
     )
     return f"""## Speed
 
-`{one["command"]}` and the same with two threads: the paper's settings on Hopper's shapes (11 → 3, 2
-critics, 256 × 256, batch 256, 1000 action samples, 10 cost states). Fractions are useful
-floating-point operations per second, counted as in [nac.md](nac.md), over the rate of a plain
-matrix product in the same process.
+`{one["command"]}` and with two threads: the paper's settings on Hopper's shapes (11 → 3, 2 critics,
+256 × 256, batch 256, 1000 action samples, 10 cost states). Fractions are
+[useful operations](nac.md#operation-count) over the rate of a plain matrix product.
 
 {speed}
 
@@ -138,9 +138,8 @@ def describe_sampling() -> str:
     )
     return f"""## Action samples
 
-`{document["command"]}`: the actor's gradient at a fixed policy over {sampling["keys"]}
-keys, and learning with both kinds of samples in turns. Variance ratio
-{sampling["variance_ratio"]:.2f}, speed-up {sampling["speed_up"]:.2f}.
+`{document["command"]}`: the actor's gradient over {sampling["keys"]} keys, and learning in turns.
+Variance ratio {sampling["variance_ratio"]:.2f}, speed-up {sampling["speed_up"]:.2f}.
 
 {samples}
 """
@@ -153,7 +152,7 @@ def describe_memory() -> str:
     return f"""## Memory
 
 `{document["command"]}`: learning on {memory["rows"]:,} rows of Ant's shape (27 → 8),
-{memory["log_mb"]:.0f} MB of arrays, peaks at {memory["peak_rss_mb"]:.0f} MB of resident memory.
+{memory["log_mb"]:.0f} MB of arrays, takes up to {memory["peak_rss_mb"]:.0f} MB.
 """
 
 
@@ -174,10 +173,9 @@ def describe_reading() -> str:
     )
     return f"""## Reading logs
 
-`{document["command"]}`: {reading["rows"]:,} rows of Ant's shape from Parquet by `read_log`,
-all checks included, against pandas to NumPy from CSV without any, each in a process of its own:
-{reading["times_faster"]:.2f} times faster. The peak is {reading["parquet_peak_over_arrays"]:.2f}
-times the arrays.
+`{document["command"]}`: {reading["rows"]:,} rows of Ant's shape from Parquet, all checks included,
+are read {reading["times_faster"]:.2f} times faster than by pandas from CSV without any. The peak is
+{reading["parquet_peak_over_arrays"]:.2f} times the arrays.
 
 {read}
 {describe_messy()}"""
@@ -201,8 +199,8 @@ def describe_messy() -> str:
     heads = ("", "pyarrow alone", "`read_log`, numbers", "`read_log`, all columns encoded")
     return f"""
 `{document["command"]}`: a [messy table](logs.md#messy-tables) of {messy["rows"]:,} rows,
-{messy["file_mb"]:.0f} MB of CSV: pyarrow alone, `read_log` with the columns of numbers, and with
-texts, times, units and missing values encoded, all checks included. The least of two turns.
+{messy["file_mb"]:.0f} MB of CSV, all checks included. Encoded are texts, times, units and missing
+values. The least of two turns.
 
 {table(rows, heads)}
 """
@@ -232,9 +230,8 @@ def describe_mapped() -> str:
     )
     return f"""## Training from logs larger than memory
 
-`{document["command"]}`: learning and evaluation with the default settings on
-{mapped["rows"]:,} rows of Ant's shape, {mapped["array_mb"] / 1000:.1f} GB, mapped from their files,
-against {mapped["rows_in_memory"]:,} rows in memory, in turns.
+`{document["command"]}`: default settings on {mapped["rows"]:,} mapped rows of Ant's shape,
+{mapped["array_mb"] / 1000:.1f} GB, against {mapped["rows_in_memory"]:,} in memory, in turns.
 
 {trained}
 """

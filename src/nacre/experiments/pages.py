@@ -27,33 +27,24 @@ TITLES = {
 }
 INTRODUCTION = """# Results against the paper
 
-Generated from the records under `results/` by `nacre reproduce TABLE --summary`. Every record is
-one run: a row of the paper's table, a configuration and a seed. [Departures from the
-paper](deviations.md#the-published-tables) says where the differences come from.
-
-Three measures of the same runs stand side by side.
+The published figures beside ours, by three measures. `nacre reproduce TABLE --summary` writes this
+page from the records under `results/`, one for each row, configuration and seed. [Departures from
+the paper](deviations.md#the-published-tables) says where the differences come from.
 
 - *True improvement*: value of the candidate minus the switching cost minus value of the old policy,
-  both values simulated from the start state (at least 200 episodes of 700 steps at γ = 0.99). Given
-  as mean ± standard deviation over the seeds with the 95 % interval of the mean.
+  both simulated from the start state (at least 200 episodes of 700 steps at γ = 0.99): mean ±
+  standard deviation over the seeds, with the 95 % interval of the mean.
 - *Estimated*: what the run itself believed.
-- *Published style*: what the published tables measure. Their runs refit the critics of the new
-  policy online and compare with the offline value of the old policy, which is not refitted. Here it
-  is the value of the new policy, refitted where the record has it and else simulated, minus the
-  cost, minus the *fitted* value of the old policy. Published figures stand in this column.
+- *Published style*: value of the new policy (refitted where the record has it, else simulated)
+  minus the cost minus the *fitted* value of the old policy, as the published tables measure.
+- *Responsible*: share of decisions that agree with the simulated truth; a truth within two standard
+  errors of zero is a tie and left out. The *published-style* share takes the sign of that measure.
+- *Wrong switches*: those whose true net improvement is negative, ties included.
 
-*Responsible* is the share of decisions that agree with the simulated truth; a truth within two
-standard errors of zero is a tie and left out. *Published-style responsible* is the share that
-agrees with the sign of the published measure, which knows no ties. *Wrong switches* are those whose
-true net improvement is negative, ties included.
+The *old policies* are valued by fitted critics (the paper's Algorithm 2, or those of advice, which
+are checked against the log's returns), by the log's returns, and by simulation.
 
-Below each figure: the *way* from the published measure to the true one, as means over the seeds,
-and what the *old policies* are worth: by fitted critics (the paper's Algorithm 2, which its
-decision rests on, or the critics of advice, which are checked against the log's returns), by the
-returns of the log, and by simulation.
-
-The rows *ours, default* come from records of the first rule of advice, which has been replaced
-since; every record names the commit that made it.
+Rows *ours, default* are of the first rule of advice, since replaced; records name their commit.
 """
 
 
@@ -90,7 +81,7 @@ def _write_section(table: str, summaries: Sequence[Summary], figure: str) -> str
 def _write_ablation(comparisons: Sequence[ablation.Comparison]) -> str:
     table = format_markdown(ablation.HEADER, ablation.tabulate_comparisons(comparisons))
     return (
-        "Ablation: the same seeds and old policies at a higher cost, minus those at a lower one; "
-        "mean difference with its 95 % interval and the p-value of a paired t-test:\n\n"
+        "Ablation: a higher cost minus a lower one, by the same seeds and old policies: mean "
+        "difference, 95 % interval, p-value of a paired t-test:\n\n"
         f"{table}\n\n{ablation.conclude(comparisons)}\n"
     )

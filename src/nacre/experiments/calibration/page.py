@@ -21,38 +21,32 @@ TITLES = {
 }
 INTRODUCTION = """# Calibration: is the confidence true?
 
-Whoever says "95 %" has to be wrong one time in twenty, and no more. `nacre calibrate` asks for
-whole advices in worlds whose truth is known and counts. This page is generated from the records:
+`nacre calibrate` asks for whole advices in worlds whose truth is known and counts how often they
+are wrong. At 95 % that may be one in twenty. The records make this page:
 
 ```bash
 nacre calibrate finite --seeds 1000-1009 --out results/calibration
 nacre calibrate finite --summary --docs docs --out results/calibration
 ```
 
-- `finite`: sixteen families of tables, such as river swim, corridor, cliff, sparse goal, frozen
-  lake, taxi, inventory, maintenance, treatment, catastrophe and random worlds. The truth is exact.
-- `control`: eleven worlds with vector states: integrator, pendulum, cart-pole, mountain car,
-  acrobot, lander, stock, queues, dosing, heating, junction. The truth is simulated in pairs.
+- `finite`: sixteen families of tables, named below. The truth is exact.
+- `control`: eleven worlds with vector states, named below. The truth is simulated in pairs.
 - `robots`: Hopper, HalfCheetah, Ant and traffic lights. The truth is simulated.
 
-Every world comes with old policies from random to deterministic and optimal, and with candidates
-that are truly bad, truly good, or of equal value. A case follows from its family, kind of old
-policy and seed alone. A run can be stopped and gone on with. A line of the record names the commit
-and the configuration that made it; lines of different rules are never mixed. What is said
-of a suite is true of the rule of its commit; where the rule changed since, the suite has to be run
-again. Constants are chosen on seeds 100 to 199. Seeds from 1000 on are for the report: run once, by
-one commit.
+Old policies go from random to deterministic and optimal; candidates are truly bad, truly good, or
+of equal value. A case follows from its family, kind of old policy and seed. A stopped run goes on.
+Records name their commit and configuration, and rules are never mixed: where the rule changed
+since, a suite has to be run again. Constants are chosen on seeds 100 to 199; later ones are run
+once, by one commit.
 
 - *Wrong switches*: the advice said switch, and the true net gain is not above zero.
-- *False claims*: the advice said "at least X with 95 % confidence", and the true net gain is below
-  X. At most 5 % may be.
-- *Covers*: the interval contains the true net gain. At 90 % it should be 90 % of them or more.
-- *Clear gains taken*: some candidate that the advice had gains more than 10 % of the value range
-  after its cost, and the advice switched to a policy that gains. A log of a policy without any
-  noise cannot show what another one gains: such gains are counted, and missed.
-- *Net value*: sum of the true net gains of all switches, each as a share of its value range.
-- *Width / experiment*: the interval's width over that of an experiment which runs the candidate
-  itself for as many episodes as the log has; the median.
+- *False claims*: it said "at least X with 95 % confidence", and the true net gain is below X.
+- *Covers*: the interval contains the true net gain.
+- *Clear gains taken*: a candidate gains more than 10 % of the value range after its cost, and the
+  advice switched to a policy that gains. Old policies without noise show no such gains: missed.
+- *Net value*: sum of the true net gains of all switches, as shares of the value range.
+- *Width / experiment*: median of the interval's width over that of an experiment which runs the
+  candidate for as many episodes as the log has.
 """
 SIZE = 300.0
 MARGIN = 48.0
