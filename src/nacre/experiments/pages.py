@@ -32,19 +32,17 @@ page from the records under `results/`, one for each row, configuration and seed
 the paper](deviations.md#the-published-tables) says where the differences come from.
 
 - *True improvement*: value of the candidate minus the switching cost minus value of the old policy,
-  both simulated from the start state (at least 200 episodes of 700 steps at γ = 0.99): mean ±
-  standard deviation over the seeds, with the 95 % interval of the mean.
+  simulated from the start state (at least 200 episodes of 700 steps at γ = 0.99): mean ± standard
+  deviation over the seeds, and the 95 % interval of the mean.
 - *Estimated*: what the run itself believed.
 - *Published style*: value of the new policy (refitted where the record has it, else simulated)
   minus the cost minus the *fitted* value of the old policy, as the published tables measure.
-- *Responsible*: share of decisions that agree with the simulated truth; a truth within two standard
-  errors of zero is a tie and left out. The *published-style* share takes the sign of that measure.
-- *Wrong switches*: those whose true net improvement is negative, ties included.
+- *Responsible*: share of decisions that agree with the truth, without ties (within two standard
+  errors of zero). The *published-style* share takes the sign of that measure.
+- *Wrong switches*: the true net improvement is negative, ties included.
 
-The *old policies* are valued by fitted critics (the paper's Algorithm 2, or those of advice, which
-are checked against the log's returns), by the log's returns, and by simulation.
-
-Rows *ours, default* are of the first rule of advice, since replaced; records name their commit.
+Fitted critics are those of the paper's Algorithm 2, or those of advice, which are checked against
+the log's returns. Rows *ours, default* are of the first rule of advice, since replaced.
 """
 
 

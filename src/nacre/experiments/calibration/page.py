@@ -22,31 +22,30 @@ TITLES = {
 INTRODUCTION = """# Calibration: is the confidence true?
 
 `nacre calibrate` asks for whole advices in worlds whose truth is known and counts how often they
-are wrong. At 95 % that may be one in twenty. The records make this page:
+are wrong: at 95 %, one in twenty may be. The records make this page:
 
 ```bash
 nacre calibrate finite --seeds 1000-1009 --out results/calibration
 nacre calibrate finite --summary --docs docs --out results/calibration
 ```
 
-- `finite`: sixteen families of tables, named below. The truth is exact.
-- `control`: eleven worlds with vector states, named below. The truth is simulated in pairs.
-- `robots`: Hopper, HalfCheetah, Ant and traffic lights. The truth is simulated.
+- `finite`: sixteen families of tables, with exact truth.
+- `control`: eleven worlds with vector states, simulated in pairs.
+- `robots`: Hopper, HalfCheetah, Ant and traffic lights, simulated.
 
-Old policies go from random to deterministic and optimal; candidates are truly bad, truly good, or
-of equal value. A case follows from its family, kind of old policy and seed. A stopped run goes on.
-Records name their commit and configuration, and rules are never mixed: where the rule changed
-since, a suite has to be run again. Constants are chosen on seeds 100 to 199; later ones are run
-once, by one commit.
+Candidates are truly bad, truly good, or of equal value. A case follows from its family, kind of old
+policy and seed. A stopped run goes on. Records name their commit and configuration, and rules are
+never mixed: where the rule changed since, a suite has to be run again. Constants are chosen on
+seeds 100 to 199; those from 1000 on are run once, by one commit.
 
 - *Wrong switches*: the advice said switch, and the true net gain is not above zero.
 - *False claims*: it said "at least X with 95 % confidence", and the true net gain is below X.
 - *Covers*: the interval contains the true net gain.
 - *Clear gains taken*: a candidate gains more than 10 % of the value range after its cost, and the
-  advice switched to a policy that gains. Old policies without noise show no such gains: missed.
+  advice switched to a policy that gains. Logs of old policies without noise cannot show them.
 - *Net value*: sum of the true net gains of all switches, as shares of the value range.
-- *Width / experiment*: median of the interval's width over that of an experiment which runs the
-  candidate for as many episodes as the log has.
+- *Width / experiment*: median width over that of an experiment which runs the candidate for as many
+  episodes as the log has.
 """
 SIZE = 300.0
 MARGIN = 48.0
