@@ -79,9 +79,10 @@ def render_page() -> str:
     introduction = f"""# Benchmarks
 
 On one thread learning reaches {one["figures"]["train_fraction_of_limit"]:.0%} and evaluation
-{one["figures"]["eval_fraction_of_limit"]:.0%} of the rate of a plain matrix product. Figures are of one
-shared machine ({one["machine"]["processor"]}, jax {one["versions"]["jax"]}): ratios say more than rates.
-`scripts/record_benchmarks.py` measures another one and writes this page from `results/bench/`.
+{one["figures"]["eval_fraction_of_limit"]:.0%} of the rate of a plain matrix product. The machine
+({one["machine"]["processor"]}, jax {one["versions"]["jax"]}) was shared: ratios say more than
+rates. `scripts/record_benchmarks.py` measures another one and writes this page from
+`results/bench/`.
 """
     return "\n".join((introduction, *sections))
 

@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 from nacre import examples
+from nacre.advice.config import stand_for_one
 from nacre.advice.evaluate import Valuation, default_evaluation, evaluate
 from nacre.errors import InputError
+from nacre.logs import Log
 from nacre.policies import TabularPolicy
 from nacre.training.fitted_evaluation import EvaluationConfig
 from nacre.training.progress import ProgressEvent
@@ -114,6 +116,36 @@ def test_critics_that_break_down_are_told_of() -> None:
     )
     assert not found.healthy
     assert any("broke down" in note for note in found.notes)
+
+
+def test_without_a_discount_returns_are_whole_and_fitted_intervals_wider() -> None:
+    rng = np.random.default_rng(0)
+    ends = np.arange(300) % 3 == 2
+    log = Log.from_arrays(
+        np.zeros(300, int),
+        rng.integers(0, 2, 300),
+        rewards=rng.uniform(size=300),
+        terminated=ends,
+        truncated=np.zeros(300, bool),
+        next_observations=np.zeros(300, int),
+    )
+    coin, other = (TabularPolicy.from_probabilities([[p, 1.0 - p]]) for p in (0.5, 0.4))
+    found = evaluate(log, coin, old_policy=other, discount=1.0, config=few())
+    assert found.returns is not None
+    assert found.returns.mean == pytest.approx(log.returns(1.0).mean())
+    near_one = stand_for_one(log)
+    plain = evaluate(log, coin, old_policy=other, discount=near_one, config=few())
+    room = float(np.mean(log.returns(1.0) - log.returns(near_one)))
+    assert room > 0.0
+    pairs = ((found.fitted, plain.fitted, 1), (found.difference, plain.difference, 2))
+    for value, less, times in pairs:
+        assert value is not None
+        assert less is not None
+        assert value.mean == less.mean
+        wider = np.array([less.low, value.high], float) - np.array([value.low, less.high], float)
+        assert wider == pytest.approx(times * room, rel=1e-4)
+    assert "critics take a discount of 0.9" in found.notes[1]
+    assert found.record["discount"] == 1.0
 
 
 @pytest.mark.parametrize("change", [{"confidence": 1.0}, {"discount": 1.0}, {"discount": -0.1}])

@@ -150,6 +150,11 @@ def add_cost_factors(config: AdviceConfig, factors: Sequence[float]) -> AdviceCo
 
 
 def settle_discount(config: AdviceConfig, log: Log) -> AdviceConfig:
+    """The configuration with a discount below one, see `find_discount`."""
+    return dataclasses.replace(config, discount=find_discount(config.discount, log))
+
+
+def find_discount(discount: float, log: Log) -> float:
     """Without a discount, values exist where episodes end; a discount near one stands for it.
 
     What follows a step that ends an episode is nothing, whatever its discount: after episodes of
@@ -158,8 +163,8 @@ def settle_discount(config: AdviceConfig, log: Log) -> AdviceConfig:
     Raises:
         InputError: If γ is 1 and an episode was cut off before it ended.
     """
-    if config.discount < 1.0:
-        return config
+    if discount < 1.0:
+        return discount
     cut = np.flatnonzero(~np.asarray(log.terminated)[log.offsets[1:] - 1])
     if len(cut):
         raise InputError(
@@ -167,7 +172,7 @@ def settle_discount(config: AdviceConfig, log: Log) -> AdviceConfig:
             f"off, the first is episode {cut[0]}; give a discount below 1, such as 0.999, or only "
             "episodes that end"
         )
-    return dataclasses.replace(config, discount=stand_for_one(log))
+    return stand_for_one(log)
 
 
 def stand_for_one(log: Log) -> float:
@@ -187,3 +192,9 @@ def stand_for_one(log: Log) -> float:
     step = max(1.0, float(np.average(steps, weights=sizes)))
     # 1 - γ^t ≤ t (1 - γ), so it is never more than this share.
     return 1.0 - min(LARGEST_LOSS, math.sqrt(step / (2.0 * len(log)))) / step
+
+
+def find_discounted(log: Log, discount: float) -> float:
+    """What a discount takes away from an episode of the log: the mean of Σ |r_t| (1 - γ^t)."""
+    sizes = dataclasses.replace(log, rewards=np.abs(log.rewards))
+    return float(np.mean(sizes.returns(1.0) - sizes.returns(discount)))

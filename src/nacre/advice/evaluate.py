@@ -13,6 +13,7 @@ from jaxtyping import ArrayLike
 from numpy.typing import NDArray
 from scipy import special
 
+from nacre.advice.config import find_discount, find_discounted
 from nacre.advice.inputs import LogSource, PolicySource
 from nacre.advice.record import BY_RETURNS, Value, finite
 from nacre.costs.fit import check_log_fits
@@ -52,10 +53,12 @@ class Question:
 
     Args:
         start: The state or states that episodes start from; the log's own if not given.
-        discount: γ.
+        discount: γ; 1 where every episode of the log ends.
         confidence: Probability with which intervals hold the value.
         config: The critics that evaluate the policy.
         seed: Everything random follows from it.
+        near_one: The critics' discount, where it stands for γ = 1.
+        room: What that takes away from an episode; fitted intervals are wider by it.
     """
 
     start: ArrayLike | None
@@ -63,15 +66,24 @@ class Question:
     confidence: float
     config: EvaluationConfig
     seed: int
+    near_one: float | None = None
+    room: float = 0.0
 
     def __post_init__(self) -> None:
         problems = []
         if not 0.0 < self.confidence < 1.0:
             problems.append(f"confidence = {self.confidence}: must lie between 0 and 1")
-        if not 0.0 <= self.discount < 1.0:
-            problems.append(f"discount = {self.discount}: must lie in [0, 1)")
+        if not 0.0 <= self.discount <= 1.0:
+            problems.append(f"discount = {self.discount}: must lie in [0, 1]")
         if problems:
             raise InputError(problems)
+
+    def about(self, log: Log) -> Question:
+        """With a discount near one for critics, where none is wanted."""
+        if self.discount < 1.0:
+            return self
+        near_one = find_discount(self.discount, log)
+        return dataclasses.replace(self, near_one=near_one, room=find_discounted(log, near_one))
 
 
 @dataclass(frozen=True)
@@ -139,7 +151,7 @@ def evaluate(
         policy: The policy, its file, or "clone" or "columns" to take it from the log.
         old_policy: One to compare it with, given likewise.
         start: The state or states that episodes start from; the log's own if not given.
-        discount: γ.
+        discount: γ; 1 where every episode of the log ends.
         confidence: Probability with which intervals hold the value.
         config: The critics that evaluate the policy; those of the fitted-Q estimator if not given.
         seed: Everything random follows from it.
@@ -148,6 +160,7 @@ def evaluate(
     began = time.perf_counter()
     question = Question(start, discount, confidence, config or default_evaluation(), seed)
     episodes = log if isinstance(log, Log) else read_log(log)
+    question = question.about(episodes)
     evaluated = _read(policy, episodes, seed, "the policy")
     reference = None
     if old_policy is not None:
@@ -163,7 +176,7 @@ def evaluate(
         _read_returns(episodes, behaviour, question),
         behaviour,
         None if old is None else _summarise(old.per_critic, question, "fitted"),
-        None if old is None else _summarise(new.per_critic - old.per_critic, question, "paired"),
+        None if old is None else _compare(new, old, question),
         new.healthy and (old is None or old.healthy),
         _remark(behaviour, question, new, old),
         {
@@ -198,6 +211,11 @@ def _remark(
 ) -> tuple[str, ...]:
     """What to know beside the numbers."""
     notes = [_describe_origin(behaviour)]
+    if question.room > 0.0:
+        notes.append(
+            f"critics take a discount of {question.near_one:.6g} for 1; what that changes in the "
+            "log widens the intervals of fitted values, those of a difference twice"
+        )
     if question.start is not None and behaviour.on_policy:
         notes.append("its returns are those of the log's own starts and say nothing of this one")
     for evaluation in filter(None, (new, old)):
@@ -214,10 +232,16 @@ def _fit(log: Log, policy: Policy, question: Question, stage: str, report: Progr
         log,
         log.starts if question.start is None else question.start,
         question.config,
-        discount=question.discount,
+        discount=question.discount if question.near_one is None else question.near_one,
         seed=question.seed,
         on_epoch=lambda epoch: report(epoch.at(stage)),
     )
+
+
+def _compare(new: Evaluation, old: Evaluation, question: Question) -> Value:
+    """How much more the new one is worth, member by member; each policy has its own room."""
+    members = new.per_critic - old.per_critic
+    return _summarise(members, dataclasses.replace(question, room=2 * question.room), "paired")
 
 
 def _summarise(members: NDArray[Any], question: Question, method: str) -> Value:
@@ -227,7 +251,7 @@ def _summarise(members: NDArray[Any], question: Question, method: str) -> Value:
     if len(values) < 2:
         return Value.of(mean, method=method)
     place = float(special.stdtrit(len(values) - 1, (1 + question.confidence) / 2))
-    half = place * float(np.std(values, ddof=1))
+    half = place * float(np.std(values, ddof=1)) + question.room
     return Value.of(mean, mean - half, mean + half, method=method)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from nacre.advice.config import find_discounted
 from nacre.advice.setting import Setting, Split
 from nacre.diagnostics import log_checks
 from nacre.diagnostics.log_checks import LogChecks
@@ -200,14 +201,10 @@ def charge_overlap(estimate: Estimate, estimator: Estimator, overlap: Overlap) -
 
 
 def charge_discount(setting: Setting, estimate: Estimate, log: Log) -> Estimate:
-    """What a discount near one takes away, where it stands for γ = 1: once for each policy.
-
-    Of the old policy the log shows it: the mean of Σ |r_t| (1 - γ^t).
-    """
+    """What a discount near one takes away, where it stands for γ = 1: once for each policy."""
     if not setting.undiscounted:
         return estimate
-    sizes = dataclasses.replace(log, rewards=np.abs(log.rewards))
-    room = 2.0 * float(np.mean(sizes.returns(1.0) - sizes.returns(setting.config.discount)))
+    room = 2.0 * find_discounted(log, setting.config.discount)
     return dataclasses.replace(
         estimate,
         overlap_penalty=estimate.overlap_penalty + room,
