@@ -21,8 +21,8 @@ from nacre.diagnostics.on_policy import Behaviour, examine_behaviour
 from nacre.errors import InputError
 from nacre.logs import Log, read_log
 from nacre.policies import Policy, fingerprint, read_policy
-from nacre.training.backup import CriticConfig
 from nacre.training.fitted_evaluation import (
+    CriticConfig,
     Evaluation,
     EvaluationConfig,
     evaluate_policy,

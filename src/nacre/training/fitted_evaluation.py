@@ -18,6 +18,7 @@ from nacre.errors import InputError
 from nacre.logs import Log
 from nacre.policies.distributions import ActionDistribution
 from nacre.policies.policy import Policy, Signature, ask, describe_space
+from nacre.training.backup import CriticConfig as CriticConfig
 from nacre.training.backup import CriticState
 from nacre.training.batches import BatchSource
 from nacre.training.critics import Combine, Critics
