@@ -17,6 +17,7 @@ from nacre.errors import InputError
 from nacre.logs import Log
 from nacre.logs.acting import read_episode_numbers
 from nacre.rollout.design import Design
+from nacre.rollout.live_files import count_open, drop_open_end
 from nacre.rollout.sequences import Floats
 
 Ints = NDArray[np.int64]
@@ -88,9 +89,11 @@ def read_units(log: Log, design: Design, source: str = "live log") -> LiveUnits:
         InputError: If the log is out of order, has a unit twice, or a column holds what it cannot.
     """
     notes = []
-    log, dropped = _drop_open_end(log)
+    log, dropped = drop_open_end(log)
     if dropped:
         notes.append("the last episode has no end yet: it is left out")
+    elif log.n_episodes == 1 and count_open(log):
+        raise InputError(f"{source}: has no whole episode yet; wait for more")
     log = _select_stage(log, design, source)
     _check_time(log, source, notes)
     unit = _find_units(log, design, source)
@@ -101,15 +104,6 @@ def read_units(log: Log, design: Design, source: str = "live log") -> LiveUnits:
     planned = design.draw(n_units)[unit]
     arm = _read_arm(log, source)
     return LiveUnits(log, unit, planned, arm, missing, tuple(notes))
-
-
-def _drop_open_end(log: Log) -> tuple[Log, bool]:
-    """A growing log ends within an episode; readers mark that as truncated and say so."""
-    notes = log.provenance.get("notes", [])
-    is_open = isinstance(notes, list) and any("without an end" in str(note) for note in notes)
-    if not is_open or log.n_episodes < 2:
-        return log, False
-    return log.select(range(log.n_episodes - 1)), True
 
 
 def _select_stage(log: Log, design: Design, source: str) -> Log:
