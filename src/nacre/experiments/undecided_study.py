@@ -57,7 +57,8 @@ def run_one(run: dict[str, Any], cache: Path, old_policies: Path) -> Record:
         seed=run["seed"],
         progress=False,
     )
-    record = run | {"verdict": advice.verdict, "config": advice.record.config}
+    confidence = advice.setting.config.confidence
+    record = run | {"rows": ROWS, "confidence": confidence, "verdict": advice.verdict}
     if advice.verdict == "switch":
         return record | {"truth": _find_net_gain(case, advice, advice.new_policy)}
     return record | (_plan(case, advice) if advice.verdict == "undecided" else {})
