@@ -101,9 +101,12 @@ def test_a_plan_can_be_made_of_an_advice_with_a_live_log(joined: Joined) -> None
     assert high is not None
     assert low <= truth <= high
     assert whole.proven
-    alone = dataclasses.replace(joined, log=OLD_LOG)
     with pytest.raises(InputError, match="given as --log and --live, with their --plan"):
-        rebuild_setting(advice.record, alone.log, make_policy(OLD), make_cost(0.1))
+        rebuild_setting(advice.record, OLD_LOG, make_policy(OLD), make_cost(0.1))
+    # Its own live logs would be a third part of the log: that is refused, not mixed up.
+    second = make_plan(advice.record, OLD_LOG.returns(0.8), PlanOptions(shares=(0.5, 1.0)))
+    with pytest.raises(InputError, match="live logs of two plans are not joined"):
+        join_live(second, joined.log, run_stage(second))
 
 
 def test_a_new_advice_is_right_about_the_new_policy(joined: Joined) -> None:

@@ -157,6 +157,24 @@ def test_blocks_have_gaps(old_returns: np.ndarray) -> None:
     assert short.document["sets"] == 29
 
 
+def test_sites_are_compared_within_a_period(old_returns: np.ndarray) -> None:
+    options = PlanOptions(shares=(0.5, 1.0), unit="site", sites=4, seed=5)
+    plan = make_plan(make_record(), old_returns, options)
+    design = plan.design(plan.stages[0])
+    units = np.arange(100)
+    # Sites report in any order within a period.
+    order = units.reshape(25, 4)[:, ::-1].ravel()
+    log = add_columns(play(design.draw(100)[order]), {"period": order // 4, "site": order % 4})
+    found = look_at(plan, log, 1, POLICIES)
+    assert found.verdict == "next stage"
+    assert found.document["sets"] == 25
+    with pytest.raises(InputError, match="has no column 'site'; units are sites"):
+        look_at(plan, drop_column(log, "site"), 1)
+    many = add_columns(drop_column(log, "site"), {"site": order % 5})
+    with pytest.raises(InputError, match="column 'site' has 4; the plan has 4 sites"):
+        look_at(plan, many, 1)
+
+
 def test_wrong_live_logs_are_named_in_one_line(plan: Plan) -> None:
     log = play_design(plan.design(plan.stages[0]), 40)
     units = np.arange(40)

@@ -44,7 +44,7 @@ def join_live(
     """The log of an advice, followed by the live log of its plan's stages.
 
     Every look at the log counts: that of the plan's advice, that at parts of the switch if the plan
-    has them, and the watch over the stage, which may have ended it early.
+    has them, and the watch over each stage, which may have ended it early.
 
     Args:
         plan: The plan.
@@ -64,7 +64,7 @@ def join_live(
     parts = [(log, np.zeros(log.n_episodes, np.int64))]
     for number in numbers:
         parts += _take_stage(plan, live, number, source)
-    look = int(plan.advice.get("look", 1)) + 2 + bool(plan.curve)
+    look = int(plan.advice.get("look", 1)) + 1 + len(numbers) + bool(plan.curve)
     acted = np.concatenate([some for _, some in parts[1:]] or [np.zeros(0, np.int64)])
     if not len(acted):
         raise InputError(f"{source}: has no whole episode behind a gap yet; wait for more")
@@ -91,7 +91,13 @@ def _check_log(plan: Plan, log: Log) -> None:
 
     The new policy was learned from one part of it, which has to be found again.
     """
-    known = dict(plan.advice.get("log", {})).get("sha256")
+    origin = dict(plan.advice.get("log", {}))
+    known = origin.get("sha256")
+    if origin.get("acting"):
+        raise InputError(
+            "--plan: its advice had live logs of its own, and live logs of two plans are not "
+            "joined; give the plan of the first advice, and --live for each of its stages"
+        )
     if known is not None and known != log.fingerprint():
         raise InputError(
             "--log: is not the log of the plan's advice; give the one that nacre advise was given"
