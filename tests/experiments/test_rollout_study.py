@@ -2,11 +2,29 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from nacre.experiments import rollout_study
+from nacre.experiments.records import read_lines
 from nacre.rollout.design import choose_design
+
+RECORDS = read_lines(Path(__file__).resolve().parents[2] / "results" / "studies" / "rollout.jsonl")
+
+
+def test_what_was_recorded_keeps_what_is_promised() -> None:
+    """All of it by one commit and one seed: errors, speed and budgets."""
+    assert len(RECORDS) == len(rollout_study.list_runs([0]))
+    assert len({(one["seed"], one["commit"]) for one in RECORDS}) == 1
+    for one in RECORDS:
+        assert one["streams"] == 10_000
+        if one["part"] == "errors":
+            assert max(one["false_next_stage"], one["false_step_back"]) <= one["risk"]
+        else:
+            assert one["ratio"] <= 2.0
+            assert one["within_budget"] >= 0.95
 
 
 def test_every_shape_is_there_at_two_shares() -> None:

@@ -12,6 +12,7 @@ from nacre.errors import InputError
 from nacre.experiments import studies
 from nacre.experiments.records import Record, read_lines
 from nacre.experiments.studies import STUDIES, Study, run_study
+from nacre.versions import find_commit, find_versions
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -37,6 +38,8 @@ def test_a_study_goes_on_where_it_was(tmp_path: Path) -> None:
     first = run_study(STUDY, (100,), tmp_path, tmp_path)
     assert [record["world"] for record in first] == ["a", "b"]
     assert first[0]["cache"] == str(tmp_path / ".cache" / "studies" / "counting")
+    assert first[0]["commit"] == find_commit()
+    assert first[0]["versions"] == find_versions()
     with pytest.raises(KeyboardInterrupt):
         run_study(STUDY, (100, 101, 102), tmp_path, tmp_path)
     lines = read_lines(tmp_path / "studies" / "counting.jsonl")

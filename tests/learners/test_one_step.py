@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from functools import cache
 from typing import Any
@@ -21,6 +22,7 @@ from nacre.learners.charging import charge_actions
 from nacre.learners.one_step import OneStepLearner
 from nacre.learners.policy_tree import grow_tree
 from nacre.logs import Log
+from nacre.logs.acting import ACTING
 from nacre.policies import MLPPolicy, Policy, RulePolicy, Signature
 from nacre.policies.networks import MLP
 from nacre.training.progress import NoProgress
@@ -44,6 +46,12 @@ def make_old() -> MLPPolicy:
     return MLPPolicy(network, None, SIGNATURE, "categorical")
 
 
+def make_rare() -> MLPPolicy:
+    """It nearly always takes action 2."""
+    network = MLP((jnp.zeros((2, 3)),), (jnp.asarray([0.0, 0.0, 4.0]),), ("identity",))
+    return MLPPolicy(network, None, SIGNATURE, "categorical")
+
+
 def make_bandit_cost(learning: float, transaction: float = 0.0) -> SwitchingCost:
     return TransportCost(
         learning_weight=learning,
@@ -53,10 +61,13 @@ def make_bandit_cost(learning: float, transaction: float = 0.0) -> SwitchingCost
     )
 
 
-def draw_log(n: int, seed: int) -> Log:
+def draw_log(n: int, seed: int, acting: np.ndarray | None = None) -> Log:
+    """Episodes of the old policy; where `acting` is 1, of `make_rare`."""
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(n, 2)).astype(np.float32)
     chances = ask_table(make_old(), x)
+    if acting is not None:
+        chances = np.where(acting[:, None] == 1, ask_table(make_rare(), x), chances)
     actions = (rng.random(n)[:, None] > chances.cumsum(axis=1)).sum(axis=1)
     rewards = find_means(x)[np.arange(n), actions] + 0.5 * rng.normal(size=n)
     ends = np.ones(n, bool)
@@ -70,6 +81,7 @@ def draw_log(n: int, seed: int) -> Log:
         episode=np.arange(n),
         observation_space=SPACE,
         action_space=Discrete(3),
+        columns={} if acting is None else {ACTING: acting},
     )
 
 
@@ -180,6 +192,30 @@ def test_what_it_does_not_apply_to() -> None:
     log = make_rooms_log()
     several = LearningProblem(log, make_old(), make_bandit_cost(1.0), log.starts, 0.9)
     assert learner.applies(several) == "episodes have more than one step"
+
+
+def test_scores_of_a_log_of_two_policies_are_those_of_what_acted() -> None:
+    """Of rewards that no model can fit: a large constant in one of 8 cells of the contexts."""
+    acting = np.repeat([0, 1], [2000, 6000])
+    log = draw_log(8000, 100, acting)
+    cell = (np.floor(8 * np.asarray(log.observations, np.float64)) % 8 == 0).all(axis=1)
+    log = dataclasses.replace(log, rewards=(40.0 * cell).astype(np.float32))
+    given = log, make_old(), make_bandit_cost(0.1), np.asarray(log.starts), 0.9, 100
+    key, truth = jax.random.key(0), 40.0 * cell.mean()
+    joint, old = QUICK.score(key, LearningProblem(*given, acting=(make_rare(),)))
+    np.testing.assert_allclose(old, ask_table(make_old(), np.asarray(log.observations)), atol=1e-6)
+    alone, _ = QUICK.score(key, LearningProblem(*given))
+    rows, taken = np.arange(len(log)), np.asarray(log.actions)
+    mixed = 0.25 * old + 0.75 * ask_table(make_rare(), np.asarray(log.observations))
+    # What was added to the model's prediction, in units of the residual: one over the probability.
+    others = np.delete(np.arange(3), 2)
+    np.testing.assert_array_equal(joint[taken == 2][:, others], alone[taken == 2][:, others])
+    ratio = (joint[rows, taken] - log.rewards) / (alone[rows, taken] - log.rewards)
+    expected = (1 / mixed - 1)[rows, taken] / (1 / old - 1)[rows, taken]
+    np.testing.assert_allclose(ratio, expected, rtol=1e-3)
+    # Its mean is the truth, within three standard errors.
+    error = joint[:, 2].std() / np.sqrt(len(log))
+    assert abs(joint[:, 2].mean() - truth) < 3 * error
 
 
 def test_wrong_settings_are_named() -> None:

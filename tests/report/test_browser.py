@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from nacre.advice.record import check_decision
+from nacre.files.commit import write_whole
 from nacre.report.evidence import read_evidence
 from nacre.report.page import write_report
 from nacre.report.price_map import find_reach
@@ -22,7 +23,7 @@ from nacre.report.prices import Prices, build_prices
 from nacre.report.rollout_pages import format_plan, format_watch
 from nacre.report.sections.prices import REASONS
 from nacre.report.text import format_number
-from nacre.rollout.planning import make_plan
+from nacre.rollout.planning import PlanOptions, make_plan
 from nacre.rollout.watching import look_at
 from tests.report.conftest import DOCUMENT, FIRST_EXAMPLE
 from tests.support.browser import MISSING, find_chromium, is_needed
@@ -116,6 +117,22 @@ def test_pages_of_a_roll_out_fit(browser: Browser, tmp_path: Path, width: int) -
         assert _find_overflowing(opened.page) == []
         opened.check_quiet()
         opened.page.close()
+
+
+def test_the_page_of_a_watch_loads_itself_again(browser: Browser, tmp_path: Path) -> None:
+    """From its own file, which a later look replaces; nothing else is asked for."""
+    returns = np.random.default_rng(100).normal(1.0, 0.8, 200)
+    plan = make_plan(make_record(), returns, PlanOptions(shares=(0.5, 1.0)))
+    design, file = plan.design(plan.stages[0]), tmp_path / "watch.html"
+    few, many = (look_at(plan, play_design(design, n), 1).document for n in (10, 100))
+    file.write_text(format_watch(plan, few, 1), encoding="utf-8")
+    opened = _open(browser, file)
+    opened.page.get_by_text("Keep collecting.").first.wait_for()
+    write_whole(file, format_watch(plan, many, 1).encode())
+    opened.page.get_by_text("Next stage.").first.wait_for(timeout=60_000)
+    assert opened.complaints == []
+    assert {*opened.requests} == {opened.address}
+    opened.page.close()
 
 
 def test_dark_is_dark(browser: Browser, report: Path) -> None:

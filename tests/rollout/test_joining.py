@@ -16,14 +16,18 @@ from nacre.estimators import exact
 from nacre.logs import Log
 from nacre.logs.acting import ACTING, find_acting
 from nacre.rollout.joining import Joined, join_live
+from nacre.rollout.live_files import join_files
+from nacre.rollout.net_curve import find_net_curve
 from nacre.rollout.plan_record import Plan
 from nacre.rollout.planning import PlanOptions, make_plan
+from nacre.rollout.setting import rebuild_setting
 from tests.support.rollout import RICHER, add_columns, make_record, play, play_design
 from tests.support.rooms import (
     BEST,
     GIVEN_ALONE,
     OLD,
     WORLD,
+    find_value,
     make_candidate,
     make_cost,
     make_policy,
@@ -78,20 +82,31 @@ def test_episodes_behind_gaps_join_with_who_acted(staged: Plan, joined: Joined) 
 
 def test_stages_of_one_file_join_one_after_the_other(staged: Plan) -> None:
     first, second = (play_design(staged.design(staged.find_stage(number)), 4) for number in (1, 2))
-    stages = np.repeat([1, 2], 8)
-    parts = [first, second]
-    names = ("observations", "actions", "rewards", "terminated", "truncated", "next_observations")
-    live = Log.from_arrays(
-        *(np.concatenate([getattr(one, name) for one in parts]) for name in names),
-        offsets=np.append(first.offsets, second.offsets[1:] + len(first)),
-        observation_space=first.observation_space,
-        action_space=first.action_space,
-        columns={
-            name: np.concatenate([one.columns[name] for one in parts]) for name in ("unit", "arm")
-        },
-    )
-    both = join_live(staged, OLD_LOG, add_columns(live, {"stage": stages}))
+    both = join_live(staged, OLD_LOG, join_files({"1": first, "2": second}, (1, 2)))
     assert both.live == (2, 6)
+    acting = find_acting(both.log)[60:]
+    assert acting[4:].tolist() == [1, 1, 1, 1]
+
+
+def test_a_plan_can_be_made_of_an_advice_with_a_live_log(joined: Joined) -> None:
+    """Parts of the switch are estimated from both logs, each divided as the advice did."""
+    advice = ask(joined)
+    given = advice.record, joined.log, make_policy(OLD), make_cost(0.1)
+    setting = rebuild_setting(*given, (make_policy(BEST),), joined.earlier)
+    curve = find_net_curve(setting, make_policy(BEST), (), (0.5, 1.0))
+    whole = curve.points[-1]
+    truth = find_value(BEST) - find_value(OLD) - whole.cost
+    low, high = whole.net_gain.low, whole.net_gain.high
+    assert low is not None
+    assert high is not None
+    assert low <= truth <= high
+    assert whole.proven
+    with pytest.raises(InputError, match="given as --log and --live, with their --plan"):
+        rebuild_setting(advice.record, OLD_LOG, make_policy(OLD), make_cost(0.1))
+    # Its own live logs would be a third part of the log: that is refused, not mixed up.
+    second = make_plan(advice.record, OLD_LOG.returns(0.8), PlanOptions(shares=(0.5, 1.0)))
+    with pytest.raises(InputError, match="live logs of two plans are not joined"):
+        join_live(second, joined.log, run_stage(second))
 
 
 def test_a_new_advice_is_right_about_the_new_policy(joined: Joined) -> None:
@@ -155,7 +170,9 @@ def test_logs_that_do_not_belong_together_are_refused(staged: Plan) -> None:
         join_live(staged, play(np.zeros(60, bool), seed=106), run_stage(staged))
     other = run_stage(staged)
     wider = dataclasses.replace(other, action_space=Discrete(3))
-    with pytest.raises(InputError, match=r"action space Discrete.3., but that of the old log is"):
+    with pytest.raises(
+        InputError, match=r"action space Discrete.3., but that of the log before is"
+    ):
         join_live(staged, OLD_LOG, wider)
     early = run_stage(staged).select([0])
     with pytest.raises(InputError, match="no whole episode behind a gap yet"):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import pytest
+from gymnasium.spaces import Box, Discrete
 
 from nacre.errors import InputError
 from nacre.logs import Log
@@ -16,7 +16,14 @@ from nacre.policies.policy import Policy
 from nacre.rollout.plan_record import Plan
 from nacre.rollout.planning import PlanOptions, make_plan
 from nacre.rollout.watching import Look, look_at
-from tests.support.rollout import RICHER, add_columns, make_record, play, play_design
+from tests.support.rollout import (
+    RICHER,
+    add_columns,
+    drop_column,
+    make_record,
+    play,
+    play_design,
+)
 from tests.support.rooms import BEST, OLD, WORSE, find_value, make_policy
 
 POLICIES: Mapping[str, Policy | None] = {"old": make_policy(OLD), "new": make_policy(BEST)}
@@ -143,17 +150,29 @@ def test_blocks_have_gaps(old_returns: np.ndarray) -> None:
     assert found.document["sets"] == 30
     # Without the column the episodes are taken in their order: the same here.
     plain = log.select(range(log.n_episodes))
-    bare = look_at(plan, drop(plain, "unit"), 1, POLICIES)
+    bare = look_at(plan, drop_column(plain, "unit"), 1, POLICIES)
     assert bare.document["gain"] == found.document["gain"]
     # An unfinished block does not count.
     short = look_at(plan, log.select(range(log.n_episodes - 1)), 1, POLICIES)
     assert short.document["sets"] == 29
 
 
-def drop(log: Log, name: str) -> Log:
-    return dataclasses.replace(
-        log, columns={key: value for key, value in log.columns.items() if key != name}
-    )
+def test_sites_are_compared_within_a_period(old_returns: np.ndarray) -> None:
+    options = PlanOptions(shares=(0.5, 1.0), unit="site", sites=4, seed=5)
+    plan = make_plan(make_record(), old_returns, options)
+    design = plan.design(plan.stages[0])
+    units = np.arange(100)
+    # Sites report in any order within a period.
+    order = units.reshape(25, 4)[:, ::-1].ravel()
+    log = add_columns(play(design.draw(100)[order]), {"period": order // 4, "site": order % 4})
+    found = look_at(plan, log, 1, POLICIES)
+    assert found.verdict == "next stage"
+    assert found.document["sets"] == 25
+    with pytest.raises(InputError, match="has no column 'site'; units are sites"):
+        look_at(plan, drop_column(log, "site"), 1)
+    many = add_columns(drop_column(log, "site"), {"site": order % 5})
+    with pytest.raises(InputError, match="column 'site' has 4; the plan has 4 sites"):
+        look_at(plan, many, 1)
 
 
 def test_wrong_live_logs_are_named_in_one_line(plan: Plan) -> None:
@@ -162,7 +181,7 @@ def test_wrong_live_logs_are_named_in_one_line(plan: Plan) -> None:
 
     def refuse(words: str, **columns: Any) -> None:
         with pytest.raises(InputError, match=words) as caught:
-            look_at(plan, add_columns(drop(log, "unit"), columns), 1, POLICIES, "live.csv")
+            look_at(plan, add_columns(drop_column(log, "unit"), columns), 1, POLICIES, "live.csv")
         assert len(caught.value.problems) == 1
         assert caught.value.problems[0].startswith("live.csv: ")
 
@@ -174,6 +193,40 @@ def test_wrong_live_logs_are_named_in_one_line(plan: Plan) -> None:
     refuse("column 'arm' has 2", unit=units, arm=np.full(40, 2))
     refuse("begins at time 0, before", time=np.where(units == 9, 0, units + 1))
     refuse("no episode of stage 1, found 4", stage=np.full(40, 4))
+    refuse("row 180: found nan; give one number a row", time=np.where(units == 9, np.nan, units))
+    refuse("row 0: found nan; give one whole number", unit=np.where(units == 0, np.nan, units))
+    refuse("episode 39 has unit 1700000039, but there are 40 episodes", unit=units + 1_700_000_000)
+
+
+def test_rows_that_were_written_twice_are_told(plan: Plan) -> None:
+    rng = np.random.default_rng(100)
+    seen = rng.normal(size=(41 * 5, 2)).astype(np.float32)
+    ends = np.arange(1, 201) % 5 == 0
+    log = Log.from_arrays(
+        seen[:200],
+        rng.integers(2, size=200),
+        rng.normal(size=200).astype(np.float32),
+        np.zeros(200, bool),
+        ends,
+        seen[1:201],
+        observation_space=Box(-np.inf, np.inf, (2,), np.float32),
+        action_space=Discrete(2),
+    )
+    assert look_at(plan, log, 1).document["episodes"] == 40
+    twice = log.select([*range(40), *range(30, 40)])
+    words = r"live.csv: 10 of 50 episodes repeat earlier ones, the first is episode 40"
+    with pytest.raises(InputError, match=words):
+        look_at(plan, twice, 1, None, "live.csv")
+
+
+def test_a_guardrail_of_a_column_with_holes_is_refused(plan: Plan) -> None:
+    """Nothing is proven of what is not a number: a broken limit would go by."""
+    strict = plan.model_copy(update={"guardrails": ("queue <= 2",)})
+    log = play_design(plan.design(plan.stages[0]), 60)
+    holes = add_columns(log, {"queue": np.where(np.arange(60) == 7, np.nan, 9.0)})
+    with pytest.raises(InputError, match="column 'queue', row 140: found nan"):
+        look_at(strict, holes, 1, POLICIES)
+    assert look_at(strict, add_columns(log, {"queue": np.full(60, 9.0)}), 1).verdict == "step back"
 
 
 def test_gaps_are_told(plan: Plan) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -72,6 +73,12 @@ def add_columns(log: Log, columns: Mapping[str, Sequence[float] | NDArray[Any]])
         action_space=log.action_space,
         columns={**log.columns, **rows},
     )
+
+
+def drop_column(log: Log, name: str) -> Log:
+    """The same log without a column."""
+    columns = {key: value for key, value in log.columns.items() if key != name}
+    return dataclasses.replace(log, columns=columns)
 
 
 def play_design(design: Design, n_units: int, **options: Any) -> Log:

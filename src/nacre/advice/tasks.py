@@ -79,6 +79,7 @@ def pose_learning(setting: Setting, *, split: Split, report: Any) -> LearningPro
         setting.find_start(split.learning),
         setting.config.discount,
         setting.seed,
+        setting.acting,
     )
 
 

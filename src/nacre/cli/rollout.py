@@ -95,6 +95,9 @@ def save_plan(plan: Plan, folder: Path, new_file: Path | None, old_file: Path | 
 
     Returns:
         The plan with the names of its policies' files.
+
+    Raises:
+        InputError: If a policy is not the one of the advice.
     """
     contents: dict[str, bytes] = {}
     named = {}
@@ -103,6 +106,7 @@ def save_plan(plan: Plan, folder: Path, new_file: Path | None, old_file: Path | 
         if source is not None and source.is_file():
             target = f"policy/{name}{source.suffix}"
             entry = PolicyFile(file=target, sha256=fingerprint(read_policy(source)))
+            _check_policy(plan, f"{name}_policy" if name == "new" else "policy", source, entry)
             contents[target] = source.read_bytes()
         named[f"{name}_policy"] = entry
     plan = plan.model_copy(update=named)
@@ -110,6 +114,18 @@ def save_plan(plan: Plan, folder: Path, new_file: Path | None, old_file: Path | 
     pages = {FILE_NAME: text.encode(), PLAN_PAGE: format_plan(plan).encode()}
     commit_files(folder, contents | pages)
     return plan
+
+
+def _check_policy(plan: Plan, name: str, source: Path, entry: PolicyFile) -> None:
+    """Raise `InputError` if the advice was about another policy; clones have no file of theirs."""
+    known = plan.advice.get(name) or {}
+    if known.get("uncertainty") or known.get("sha256") in (None, entry.sha256):
+        return
+    which = "old" if name == "policy" else "new"
+    raise InputError(
+        f"{show_path(source)}: is not the {which} policy of this advice; give the file that "
+        f"nacre advise {'was given' if which == 'old' else 'wrote'}"
+    )
 
 
 def load_policies(
@@ -135,12 +151,32 @@ def load_policies(
     return found
 
 
+def _check_same_plan(before: bytes, document: Mapping[str, Any], file: Path) -> None:
+    """Raise `InputError` if an earlier look was by another plan: errors add up over looks."""
+    for number, line in enumerate(before.splitlines(), start=1):
+        try:
+            known = json.loads(line).get("plan_sha256")
+        except (ValueError, AttributeError):
+            raise InputError(
+                f"{show_path(file)}, line {number}: is no look; restore the file, or give --out "
+                "with a new folder"
+            ) from None
+        if known not in (None, document["plan_sha256"]):
+            raise InputError(
+                f"{show_path(file)}: look {number} was by another plan than this one; give the "
+                "plan that it was by, or --out with a new folder"
+            )
+
+
 def record_look(
     document: dict[str, Any], folder: Path, format_page: Callable[[dict[str, Any]], str]
 ) -> dict[str, Any]:
     """Add a look to `looks.jsonl`, numbered and dated, and write its page; both or neither.
 
     The path of its bounds is not in the line.
+
+    Raises:
+        InputError: If it cannot be written, or earlier looks were by another plan.
     """
     file = folder / LOOKS_FILE
     settle(folder)
@@ -152,6 +188,7 @@ def record_look(
         ) from None
     # What was not written to its end is left out.
     before = before[: before.rfind(b"\n") + 1]
+    _check_same_plan(before, document, file)
     dated = document | {
         "look": before.count(b"\n") + 1,
         "time": datetime.now(UTC).isoformat(timespec="seconds"),

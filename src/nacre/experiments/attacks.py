@@ -30,7 +30,6 @@ from nacre.experiments.attack_cases import (
 )
 from nacre.experiments.attack_cases.situation import Attack, Situation
 from nacre.experiments.records import Record
-from nacre.versions import find_commit, find_versions
 
 MODULES = (drift, repeats, behaviour, unseen, hidden, edges, vectors)
 ATTACKS: dict[str, Attack] = {
@@ -69,8 +68,6 @@ def run_one(run: dict[str, Any], cache: Path, old_policies: Path) -> Record:
         **about,
         **answer,
         "seconds": round(time.perf_counter() - began, 1),
-        "versions": find_versions(),
-        "commit": find_commit(),
     }
 
 

@@ -28,7 +28,6 @@ from nacre.logs import Log
 from nacre.policies.network_policy import MLPPolicy
 from nacre.policies.networks import MLP
 from nacre.policies.policy import Policy, Signature, ask
-from nacre.versions import find_commit, find_versions
 
 Floats = NDArray[np.float64]
 
@@ -138,7 +137,7 @@ def run_one(run: dict[str, Any], cache: Path, old_policies: Path) -> Record:
     }
     for name, (low, high) in plain.items():
         record[name] = _compare(low - price, high - price, truth)
-    return record | {"versions": find_versions(), "commit": find_commit()}
+    return record
 
 
 def estimate_plainly(

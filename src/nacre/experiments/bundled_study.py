@@ -46,7 +46,6 @@ from nacre.policies.policy import Policy
 from nacre.policies.tabular import TabularPolicy
 from nacre.simulators import LinearPolicy
 from nacre.training.progress import NoProgress
-from nacre.versions import find_commit, find_versions
 
 WORLDS: dict[str, Callable[[], VectorWorld]] = {
     "cart": Rail,
@@ -111,8 +110,6 @@ def run_one(run: dict[str, Any], cache: Path, old_policies: Path) -> Record:
         "candidates": candidates,
         "finalists": [describe(one.name, one.policy) for one in finalists],
         "processor_seconds": seconds,
-        "versions": find_versions(),
-        "commit": find_commit(),
     }
 
 

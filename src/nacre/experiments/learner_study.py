@@ -22,7 +22,6 @@ from nacre.learners import EpochRecord, LearnerConfig, learn
 from nacre.learners.net_actor_critic.learner import default_settings
 from nacre.learners.scale_noise import scale_noise
 from nacre.policies.policy import Policy
-from nacre.versions import find_commit, find_versions
 
 WORLDS = {
     "hopper": ("hopper-suboptimal", 200_000),
@@ -144,8 +143,6 @@ def run_one(run: dict[str, Any], cache: Path, old_policies: Path) -> Record:
         # The first epoch has the compiling in it.
         "seconds_per_epoch": float(np.median(seconds[1:])) if len(seconds) > 1 else None,
         "learner": config.as_json(),
-        "versions": find_versions(),
-        "commit": find_commit(),
     }
 
 

@@ -28,7 +28,6 @@ from nacre.experiments.calibration.simulation import (
 from nacre.experiments.records import Record
 from nacre.policies.policy import Policy
 from nacre.simulators.rollouts import draw_actions
-from nacre.versions import find_commit, find_versions
 
 Floats = NDArray[np.float64]
 
@@ -83,7 +82,7 @@ def run_one(run: dict[str, Any], cache: Path, old_policies: Path) -> Record:
         for part in parts
     ]
     counts = {name: count_covered(found, name, truth) for name, truth in truths.items()}
-    return {**run, "logs": LOGS, **counts, "versions": find_versions(), "commit": find_commit()}
+    return {**run, "logs": LOGS, **counts}
 
 
 def _collect(

@@ -144,6 +144,9 @@ def measure_power(
     mean = float(np.mean(waited))
     return {
         "streams": streams,
+        "risk": RISK,
+        "power": POWER,
+        "log_episodes": LOG_EPISODES,
         "fixed_sets": fixed,
         "planned_fixed_sets": need.fixed_sets,
         "mean_sets": mean,
@@ -164,6 +167,8 @@ def draw_streams(setting: Setting, rng: np.random.Generator, streams: int) -> Sc
 def _share_errors(wrong: Floats, streams: int) -> Record:
     return {
         "streams": streams,
+        "risk": RISK,
+        "best_at": BEST_AT,
         "looks": SETS,
         "false_next_stage": float(wrong[0]) / streams,
         "false_step_back": float(wrong[1]) / streams,

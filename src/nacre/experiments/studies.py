@@ -21,10 +21,12 @@ from nacre.experiments import (
     risk_study,
     rollout_study,
     simulated_study,
+    undecided_study,
 )
 from nacre.experiments.old_policies import SHIPPED
 from nacre.experiments.records import CACHE, Record, append_line, read_lines
 from nacre.experiments.run import parse_seeds
+from nacre.versions import find_commit, find_versions
 
 FOLDER = "studies"
 
@@ -86,6 +88,12 @@ STUDIES = {
             partial_study.run_one,
             {"partial": partial_study.write_table},
         ),
+        Study(
+            "undecided",
+            undecided_study.list_runs,
+            undecided_study.run_one,
+            {"undecided": undecided_study.write_table},
+        ),
         Study("risk", risk_study.list_runs, risk_study.run_one, {"risk": risk_study.write_table}),
         Study(
             "simulated",
@@ -115,6 +123,8 @@ def run_study(
 ) -> list[Record]:
     """Run what is not there yet; each record is kept as soon as it is made.
 
+    A record says which commit made it, with which versions of what it depends on.
+
     Args:
         study: The study.
         seeds: Seeds.
@@ -135,7 +145,8 @@ def run_study(
     for run in runs:
         if any(run.items() <= record.items() for record in map(_without_nested, there)):
             continue
-        made.append(study.run_one(run, out / CACHE / FOLDER / study.name, old_policies))
+        record = study.run_one(run, out / CACHE / FOLDER / study.name, old_policies)
+        made.append(record | {"versions": find_versions(), "commit": find_commit()})
         append_line(file, made[-1])
     return made
 

@@ -52,12 +52,13 @@ class LearningProblem:
     """The learning part of a log, the policy in force, and what leaving it costs.
 
     Args:
-        log: Episodes of the old policy that nothing is tested on.
+        log: Episodes that nothing is tested on: the old policy's, or of several known ones.
         old_policy: The policy in force.
         cost: The cost of leaving it.
         start: (N, …) states that the next episode starts from.
         discount: γ.
         seed: Of the copy of the old policy that learners start from.
+        acting: Further policies that acted in the log; its column `acting_policy` says where.
     """
 
     log: Log
@@ -66,6 +67,7 @@ class LearningProblem:
     start: NDArray[np.generic]
     discount: float
     seed: int = 0
+    acting: tuple[Policy, ...] = ()
 
     @property
     def first_policy(self) -> Policy | None:

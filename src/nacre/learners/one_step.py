@@ -2,10 +2,11 @@
 
 The score of action a in episode i, with context x_i, action a_i and reward r_i, is
 
-    Γ_i(a) = m(x_i, a) + 1{a = a_i} (r_i - m(x_i, a)) / π_o(a|x_i),
+    Γ_i(a) = m(x_i, a) + 1{a = a_i} (r_i - m(x_i, a)) / b(a|x_i),
 
-m being a model of the reward that was fitted to other episodes (Dudík, Langford and Li, 2011). A
-policy is worth the mean of Σ_a π(a|x_i) Γ_i(a). Two candidates climb it: a network, and a tree of
+m being a model of the reward that was fitted to other episodes (Dudík, Langford and Li, 2011), and
+b what made the log: π_o, or the mixture of all policies that acted, by their shares. A policy is
+worth the mean of Σ_a π(a|x_i) Γ_i(a). Two candidates climb it: a network, and a tree of
 two questions, which people can read and write down as a rule.
 """
 
@@ -26,11 +27,14 @@ from numpy.typing import NDArray
 
 from nacre.costs.family import SwitchingCost
 from nacre.errors import InputError
+from nacre.estimators.base import Problem
+from nacre.estimators.behaviour import mix_behaviours
 from nacre.estimators.outcome_model import fit_outcomes
 from nacre.learners.base import CLONED_ROWS, Candidate, LearningProblem
 from nacre.learners.charging import charge_actions
 from nacre.learners.net_actor_critic.objective import measure_divergence
 from nacre.learners.policy_tree import grow_tree
+from nacre.logs import Log
 from nacre.policies.cloning.full_support import give_full_support
 from nacre.policies.distributions import Categorical
 from nacre.policies.optimisers import clipped_adam, init_memory
@@ -91,7 +95,7 @@ class OneStepLearner:
         self, key: PRNGKeyArray, problem: LearningProblem, report: Progress
     ) -> Sequence[Candidate]:
         """The network with the weight that the other half likes best, and the tree."""
-        scores, old = self._score(key, problem)
+        scores, old = self.score(key, problem)
         states = np.asarray(problem.log.observations)
         charges = charge_actions(problem.cost, problem.old_policy, states)
         worth = follow_mask(scores - charges, states, problem.old_policy.signature)
@@ -104,16 +108,20 @@ class OneStepLearner:
         report(ProgressEvent("learning", 1, 2, 0))
         return found
 
-    def _score(self, key: PRNGKeyArray, problem: LearningProblem) -> tuple[Floats, Floats]:
+    def score(self, key: PRNGKeyArray, problem: LearningProblem) -> tuple[Floats, Floats]:
         """(n, A) the scores, and what the old policy does."""
         log = problem.log
         rng = np.random.default_rng(np.asarray(jax.random.key_data(key)).ravel().tolist())
         folds = rng.permutation(np.arange(len(log)) % self.folds)
         scores = np.array(fit_outcomes(rng, log, folds, self.folds).coefficients, np.float64)
-        said: Any = ask(problem.old_policy, jnp.asarray(log.observations))
-        old = np.asarray(said.probabilities, np.float64)
+        old = acted = _ask_probabilities(problem.old_policy, log)
+        if problem.acting:
+            whole = Problem(
+                log, problem.old_policy, problem.start, problem.discount, problem.acting
+            )
+            acted = _ask_probabilities(mix_behaviours(whole), log)
         rows, taken = np.arange(len(log)), np.asarray(log.actions)
-        weights = 1.0 / np.maximum(old[rows, taken], 1.0 / LARGEST_WEIGHT)
+        weights = 1.0 / np.maximum(acted[rows, taken], 1.0 / LARGEST_WEIGHT)
         scores[rows, taken] += weights * (np.asarray(log.rewards) - scores[rows, taken])
         return scores, old
 
@@ -159,6 +167,12 @@ class OneStepLearner:
             )
         policy = fit(np.arange(len(scores)), weight)
         return Candidate(self.name, policy, origin, (gain,), "all steps done", complaint)
+
+
+def _ask_probabilities(policy: Policy, log: Log) -> Floats:
+    """(n, A) what a policy does at the log's contexts."""
+    said: Any = ask(policy, jnp.asarray(log.observations))
+    return np.asarray(said.probabilities, np.float64)
 
 
 def follow_mask(worth: Floats, states: NDArray[np.generic], signature: Signature) -> Floats:

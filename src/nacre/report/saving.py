@@ -99,7 +99,7 @@ def gather_evidence(advice: Advice) -> Evidence:
     learned = [candidate for candidate in advice.learned if candidate.curve]
     found = advice.returns
     if found is None:
-        seen, tails = setting.log.returns(setting.config.discount), np.zeros(0)
+        seen, tails = setting.own.returns(setting.config.discount), np.zeros(0)
     else:
         seen, tails = found.episode_values - found.tails, found.tails
     return Evidence(

@@ -21,6 +21,7 @@ from nacre.advice.record import GuardrailEntry
 from nacre.errors import InputError
 from nacre.logs import Log
 from nacre.logs.checks.problems import show_names
+from nacre.rollout.live_log import read_numbers
 from nacre.rollout.sequences import Floats
 
 Reduction = Literal["mean", "sum", "discounted", "max", "min", "last"]
@@ -119,7 +120,7 @@ def read_outcomes(log: Log, guardrail: Guardrail, discount: float) -> Floats:
             f"guardrail {guardrail.text!r:.80}: the live log has no column {guardrail.name!r:.60} "
             f"of single numbers; it has {names}"
         )
-    rows = np.asarray(values, np.float64)
+    rows = read_numbers(log, guardrail.name, f"guardrail {guardrail.text!r:.80}: live log")
     starts = log.offsets[:-1]
     if guardrail.reduction == "last":
         return rows[last]

@@ -7,7 +7,6 @@ on them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,10 +16,9 @@ from nacre.diagnostics.duplicates import count_earlier
 from nacre.errors import InputError
 from nacre.logs import Log
 from nacre.logs.acting import ACTING, read_episode_numbers
+from nacre.rollout.live_files import join_logs
 from nacre.rollout.live_log import read_units
 from nacre.rollout.plan_record import Plan
-
-ROWS = ("observations", "actions", "rewards", "terminated", "truncated", "next_observations")
 
 
 @dataclass(frozen=True)
@@ -46,7 +44,7 @@ def join_live(
     """The log of an advice, followed by the live log of its plan's stages.
 
     Every look at the log counts: that of the plan's advice, that at parts of the switch if the plan
-    has them, and the watch over the stage, which may have ended it early.
+    has them, and the watch over each stage, which may have ended it early.
 
     Args:
         plan: The plan.
@@ -66,12 +64,13 @@ def join_live(
     parts = [(log, np.zeros(log.n_episodes, np.int64))]
     for number in numbers:
         parts += _take_stage(plan, live, number, source)
-    look = int(plan.advice.get("look", 1)) + 2 + bool(plan.curve)
+    look = int(plan.advice.get("look", 1)) + 1 + len(numbers) + bool(plan.curve)
     acted = np.concatenate([some for _, some in parts[1:]] or [np.zeros(0, np.int64)])
     if not len(acted):
         raise InputError(f"{source}: has no whole episode behind a gap yet; wait for more")
     new = int(acted.sum())
-    joined = join_logs(parts, source)
+    who = np.concatenate([np.repeat(some, one.episode_lengths) for one, some in parts])
+    joined = join_logs([one for one, _ in parts], source, {ACTING: who})
     return Joined(joined, log.n_episodes, look, (len(acted) - new, new))
 
 
@@ -92,35 +91,14 @@ def _check_log(plan: Plan, log: Log) -> None:
 
     The new policy was learned from one part of it, which has to be found again.
     """
-    known = dict(plan.advice.get("log", {})).get("sha256")
+    origin = dict(plan.advice.get("log", {}))
+    known = origin.get("sha256")
+    if origin.get("acting"):
+        raise InputError(
+            "--plan: its advice had live logs of its own, and live logs of two plans are not "
+            "joined; give the plan of the first advice, and --live for each of its stages"
+        )
     if known is not None and known != log.fingerprint():
         raise InputError(
             "--log: is not the log of the plan's advice; give the one that nacre advise was given"
         )
-
-
-def join_logs(parts: Sequence[tuple[Log, NDArray[np.int64]]], source: str) -> Log:
-    """Logs one after the other, each with who acted in its episodes; columns that all have stay."""
-    logs = [log for log, _ in parts]
-    first, *others = logs
-    for other in others:
-        for name in ("observation_space", "action_space"):
-            if getattr(other, name) != getattr(first, name):
-                raise InputError(
-                    f"{source}: {name.replace('_', ' ')} {getattr(other, name)}, but that of the "
-                    f"old log is {getattr(first, name)}; log the same columns in the same units"
-                )
-    names = [name for name in first.columns if all(name in other.columns for other in others)]
-    columns = {
-        name: np.concatenate([np.asarray(log.columns[name]) for log in logs]) for name in names
-    }
-    columns[ACTING] = np.concatenate([np.repeat(one, log.episode_lengths) for log, one in parts])
-    lengths = np.concatenate([log.episode_lengths for log in logs])
-    return Log.from_arrays(
-        *(np.concatenate([np.asarray(getattr(log, name)) for log in logs]) for name in ROWS),
-        offsets=np.append(0, np.cumsum(lengths)),
-        observation_space=first.observation_space,
-        action_space=first.action_space,
-        provenance=first.provenance,
-        columns=columns,
-    )

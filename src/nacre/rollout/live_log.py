@@ -9,20 +9,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from nacre.diagnostics.duplicates import count_earlier
+from nacre.diagnostics.duplicates import count_earlier, find_duplicates
 from nacre.errors import InputError
 from nacre.logs import Log
 from nacre.logs.acting import read_episode_numbers
 from nacre.rollout.design import Design
+from nacre.rollout.live_files import count_open, drop_open_end
 from nacre.rollout.sequences import Floats
 
 Ints = NDArray[np.int64]
 
 LARGEST_PAUSE = 10.0
 """Times between episodes beyond this many medians are told."""
+LARGEST_REPEATED = 0.01
+"""Share of episodes that may be equal to earlier ones."""
+MOST_SKIPPED = 10_000
+"""Units that a log may skip, whatever its size; what is missing is told by a check."""
 
 
 @dataclass(frozen=True)
@@ -88,12 +94,15 @@ def read_units(log: Log, design: Design, source: str = "live log") -> LiveUnits:
         InputError: If the log is out of order, has a unit twice, or a column holds what it cannot.
     """
     notes = []
-    log, dropped = _drop_open_end(log)
+    log, dropped = drop_open_end(log)
     if dropped:
         notes.append("the last episode has no end yet: it is left out")
+    elif log.n_episodes == 1 and count_open(log):
+        raise InputError(f"{source}: has no whole episode yet; wait for more")
     log = _select_stage(log, design, source)
     _check_time(log, source, notes)
     unit = _find_units(log, design, source)
+    _check_numbers(unit, source)
     _check_order(unit, design, source)
     _check_counts(unit, design, source)
     n_units = int(unit.max()) + 1
@@ -101,15 +110,6 @@ def read_units(log: Log, design: Design, source: str = "live log") -> LiveUnits:
     planned = design.draw(n_units)[unit]
     arm = _read_arm(log, source)
     return LiveUnits(log, unit, planned, arm, missing, tuple(notes))
-
-
-def _drop_open_end(log: Log) -> tuple[Log, bool]:
-    """A growing log ends within an episode; readers mark that as truncated and say so."""
-    notes = log.provenance.get("notes", [])
-    is_open = isinstance(notes, list) and any("without an end" in str(note) for note in notes)
-    if not is_open or log.n_episodes < 2:
-        return log, False
-    return log.select(range(log.n_episodes - 1)), True
 
 
 def _select_stage(log: Log, design: Design, source: str) -> Log:
@@ -143,7 +143,34 @@ def _find_units(log: Log, design: Design, source: str) -> Ints:
                 "counted from 0"
             )
         return read_episode_numbers(log, "period", source) * design.set_size + site
+    _check_repeats(log, source)
     return np.arange(log.n_episodes) // design.episodes_per_unit
+
+
+def _check_repeats(log: Log, source: str) -> None:
+    """Rows that were written twice would be units of their own where no column numbers them.
+
+    Vectors hardly repeat by chance; numbered states do, and there nothing can be told.
+    """
+    if isinstance(log.observation_space, gymnasium.spaces.Discrete):
+        return
+    found = find_duplicates(log)
+    if found.n_repeated > LARGEST_REPEATED * log.n_episodes:
+        first = int(np.argmax(count_earlier(found.clusters) > 0))
+        raise InputError(
+            f"{source}: {found.n_repeated} of {log.n_episodes} episodes repeat earlier ones, the "
+            f"first is episode {first}: leave repeated rows out, or log the column unit"
+        )
+
+
+def _check_numbers(unit: Ints, source: str) -> None:
+    """Numbers of units follow each other; a clock or an identifier is none."""
+    if unit.max() > MOST_SKIPPED + 10 * len(unit):
+        place = int(np.argmax(unit))
+        raise InputError(
+            f"{source}: episode {place} has unit {unit[place]}, but there are {len(unit)} episodes;"
+            " log the numbers that nacre plan assign wrote, counted from 0"
+        )
 
 
 def _check_order(unit: Ints, design: Design, source: str) -> None:
@@ -173,7 +200,7 @@ def _check_time(log: Log, source: str, notes: list[str]) -> None:
     """The optional clock: never back, and long pauses are told."""
     if "time" not in log.columns:
         return
-    clock = np.asarray(log.columns["time"], np.float64)[log.offsets[:-1]]
+    clock = read_numbers(log, "time", source)[log.offsets[:-1]]
     steps = np.diff(clock)
     if np.any(steps < 0):
         place = int(np.argmax(steps < 0)) + 1
@@ -190,6 +217,25 @@ def _check_time(log: Log, source: str, notes: list[str]) -> None:
             f"(episodes {place} and {place + 1})"
             + (f", and {len(long) - 1} more gaps" if len(long) > 1 else "")
         )
+
+
+def read_numbers(log: Log, name: str, source: str) -> Floats:
+    """(N,) a column of finite numbers.
+
+    Raises:
+        InputError: With the first row that holds none.
+    """
+    try:
+        values = np.asarray(log.columns[name], np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{source}: column {name!r:.60} holds no numbers; log numbers") from None
+    wrong = np.flatnonzero(~np.isfinite(values))
+    if values.ndim != 1 or len(wrong):
+        row = int(wrong[0]) if len(wrong) else 0
+        raise InputError(
+            f"{source}: column {name!r:.60}, row {row}: found {values[row]}; give one number a row"
+        )
+    return values
 
 
 def _read_arm(log: Log, source: str) -> NDArray[np.bool_] | None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -11,11 +13,14 @@ from pydantic import Field, FiniteFloat, ValidationError
 
 from nacre.advice.record_parts import Interval, Number, Part
 from nacre.errors import InputError
+from nacre.files.manifest import digest_json
 from nacre.logs.checks.problems import show_path
 from nacre.rollout.design import Design, UnitKind
 
 FILE_NAME = "plan.json"
 LARGEST_FILE = 16_000_000
+MOST_UNITS = 100_000
+"""Of a set: as many sites as a plan may have."""
 Share = Annotated[FiniteFloat, Field(ge=0, le=1)]
 Count = Annotated[int, Field(ge=0)]
 Positive = Annotated[int, Field(ge=1)]
@@ -34,7 +39,7 @@ class Stage(Part):
     number: Positive
     share: Share
     policy: str
-    set_size: Positive
+    set_size: Annotated[int, Field(ge=1, le=MOST_UNITS)]
     new_per_set: Positive
     cost: FiniteFloat
     step_cost: FiniteFloat
@@ -156,6 +161,10 @@ class Plan(Part):
         document: dict[str, Any] = self.model_dump(mode="json")
         return document
 
+    def fingerprint(self) -> str:
+        """SHA-256 of its content: looks of one stage are of one plan."""
+        return digest_json(self.as_json())
+
 
 def read_plan(path: str | os.PathLike[str]) -> Plan:
     """The plan of a folder or file.
@@ -206,6 +215,26 @@ def check_plan(document: object, source: str = FILE_NAME) -> Plan:
             f"{source}: stages {numbers} with shares {shares}: expected numbers from 1 on and "
             "growing shares"
         )
-    for stage in plan.stages:
-        plan.design(stage)
+    problems = [f"{source}: {one}" for stage in plan.stages for one in _find_edits(plan, stage)]
+    if problems:
+        raise InputError(problems)
     return plan
+
+
+def _find_edits(plan: Plan, stage: Stage) -> Iterator[str]:
+    """Figures of a stage that do not follow from the others: somebody changed them by hand."""
+    remedy = "it was changed by hand; make the plan anew with nacre plan"
+    share = plan.design(stage).share
+    if not math.isclose(stage.share, share, abs_tol=1e-9):
+        yield (
+            f"stage {stage.number}: share = {stage.share:g}, but {stage.new_per_set} of "
+            f"{stage.set_size} units are new; {remedy}"
+        )
+        return
+    left = max(0.0, plan.cost - stage.cost) * plan.seen_share
+    pays = 0.0 if share >= 1 else left / (1.0 - share)
+    if not math.isclose(stage.break_even, pays, rel_tol=1e-6, abs_tol=1e-9):
+        yield (
+            f"stage {stage.number}: break_even = {stage.break_even:g}, by its costs it is "
+            f"{pays:g}; {remedy}"
+        )

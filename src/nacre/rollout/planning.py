@@ -28,7 +28,7 @@ SHARES: dict[UnitKind, tuple[float, ...]] = {
 }
 """Stages where none are asked for."""
 LEAST_EPISODES = 10
-KEPT = ("reason", "remedy", "probability", "seed", "look")
+KEPT = ("reason", "remedy", "probability", "seed", "look", "policy", "new_policy", "log")
 """Of the advice, in the plan."""
 
 
@@ -129,7 +129,7 @@ def make_plan(
         value=value_plan(promised, seen, curve, stages, options.risk, options.seed, worlds),
         notes=_remark(record, curve, seen),
         advice={name: getattr(record, name) for name in KEPT}
-        | {"net_gain": record.net_gain.model_dump(), "log": dict(record.log)},
+        | {"net_gain": record.net_gain.model_dump()},
         versions=find_versions(),
     )
 

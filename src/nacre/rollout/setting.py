@@ -21,9 +21,22 @@ KEPT = ("confidence", "learning_share", "discount", "look")
 
 
 def rebuild_setting(
-    record: DecisionRecord, log: Log, old_policy: Policy, cost: SwitchingCost
+    record: DecisionRecord,
+    log: Log,
+    old_policy: Policy,
+    cost: SwitchingCost,
+    acting: tuple[Policy, ...] = (),
+    earlier: int = 0,
 ) -> Setting:
     """What the advice was about, so that its split is found again.
+
+    Args:
+        record: The advice.
+        log: Its log; with live logs behind it, if it had some.
+        old_policy: Its old policy.
+        cost: Its cost.
+        acting: Further policies that acted in the log.
+        earlier: Episodes of the log without the live ones, where there are some.
 
     Raises:
         InputError: If the cost is another one, or the log: the candidate may have been learned from
@@ -31,8 +44,9 @@ def rebuild_setting(
     """
     known = record.log.get("sha256")
     if known is not None and known != log.fingerprint():
+        live = " and --live, with their --plan" if record.log.get("acting") else ""
         raise InputError(
-            "--log: is not the log of this advice; give the one that nacre advise was given"
+            f"--log: is not the log of this advice; give what nacre advise was given as --log{live}"
         )
     if record.cost_model and record.cost_model != describe_cost(cost):
         raise InputError(
@@ -44,4 +58,16 @@ def rebuild_setting(
     config = dataclasses.replace(suggest_config(log), **changes)
     start = np.asarray(log.starts)
     undiscounted = config.discount == stand_for_one(log) != ANY_DISCOUNT
-    return Setting(log, old_policy, cost, start, False, config, 0.0, record.seed or 0, undiscounted)
+    return Setting(
+        log,
+        old_policy,
+        cost,
+        start,
+        False,
+        config,
+        0.0,
+        record.seed or 0,
+        undiscounted,
+        acting,
+        earlier,
+    )

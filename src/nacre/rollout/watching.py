@@ -89,6 +89,7 @@ def look_at(
     verdict, reason = decide(Evidence(low, high, stage.break_even, design.complete, broken, checks))
     document = {
         "format": 1,
+        "plan_sha256": plan.fingerprint(),
         "verdict": verdict,
         "reason": reason,
         "stage": stage.number,

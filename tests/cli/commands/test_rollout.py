@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 from nacre.logs import write_log
-from nacre.policies import TabularPolicy, read_policy, write_policy
+from nacre.policies import TabularPolicy, fingerprint, read_policy, write_policy
 from nacre.report import Evidence, write_evidence
 from nacre.rollout.plan_record import read_plan
 from tests.support.faults import fail_at, raise_error
@@ -163,6 +163,100 @@ def test_following_ends_when_there_is_something_to_do(
     assert 'content="7"' in (plan / "watch.html").read_text(encoding="utf-8")
 
 
+def test_a_live_log_may_lie_in_several_files(plan: Path, invoke: Invoke) -> None:
+    found = read_plan(plan)
+    log = play_design(found.design(found.stages[0]), 100)
+    (plan.parent / "days").mkdir()
+    days = [plan.parent / "days" / f"{day}.parquet" for day in range(2)]
+    for day, part in zip(days, (range(40), range(40, 100)), strict=True):
+        write_log(log.select(part), day)
+    told = []
+    for given in ([days[1], days[0]], [plan.parent / "days"], [write_live(plan)]):
+        logs = [word for one in given for word in ("--log", one)]
+        done = invoke("watch", "--plan", plan, *logs, "--json")
+        assert done.code == 10, done.lines
+        told.append(json.loads(done.out)["gain"])
+    assert told[0] == told[1] == told[2]
+    twice = invoke("watch", "--plan", plan, "--log", days[0], "--log", days[0])
+    assert (twice.code, len(twice.lines)) == (2, 1)
+    assert twice.lines[0].endswith("is given twice; give every live log once")
+
+
+def test_following_waits_for_the_first_whole_episode(
+    plan: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live = plan.parent / "live.csv"
+    whole = plan.parent / "whole.csv"
+    found = read_plan(plan)
+    write_log(play_design(found.design(found.stages[0]), 100), whole)
+    _, head, *rows = whole.read_text().splitlines(keepends=True)
+    # Nothing, the names of the columns, half of an episode, everything.
+    contents = iter(["", head, head, head, head, head + "".join(rows[:7]), "".join([head, *rows])])
+    live.write_text(next(contents))
+    monkeypatch.setattr(time, "sleep", lambda seconds: live.write_text(next(contents)))
+    done = invoke("watch", "--plan", plan, "--log", live, "--follow", "--quiet")
+    assert (done.code, done.out) == (10, "next stage\n"), done.lines
+    live.write_text(head)
+    empty = invoke("watch", "--plan", plan, "--log", live)
+    assert (empty.code, len(empty.lines)) == (2, 1)
+    assert "the log is empty" in empty.lines[0]
+
+
+def refuse(done: Any, words: str) -> None:
+    assert done.code == 2, done.out
+    assert len(done.lines) == 1, done.lines
+    assert words in done.lines[0]
+
+
+def test_a_plan_that_was_changed_is_refused(plan: Path, invoke: Invoke) -> None:
+    live, file = write_live(plan, 10), plan / "plan.json"
+    watch = ("watch", "--plan", plan, "--log", live)
+    assert invoke(*watch).code == 0
+    written = json.loads(file.read_text())
+
+    def change(**changes: Any) -> None:
+        stage = written["stages"][0] | changes
+        file.write_text(json.dumps(written | {"stages": [stage, *written["stages"][1:]]}))
+
+    change(share=0.4)
+    refuse(invoke(*watch), "stage 1: share = 0.4, but 1 of 2 units are new; it was changed by hand")
+    change(break_even=0.0)
+    refuse(invoke(*watch), "stage 1: break_even = 0, by its costs it is 0.48")
+    # Consistent, but not what the first look was by: errors add up over looks.
+    file.write_text(json.dumps(written | {"risk": 0.3}))
+    refuse(invoke(*watch), "looks.jsonl: look 1 was by another plan than this one")
+    assert invoke(*watch, "--out", plan.parent / "anew").code == 0
+    file.write_text(json.dumps(written))
+    assert invoke(*watch).code == 0
+    (plan / "looks.jsonl").write_text("{half\n")
+    refuse(invoke(*watch), "looks.jsonl, line 1: is no look")
+
+
+def test_policies_of_another_advice_are_refused(advice: Path, invoke: Invoke) -> None:
+    old, out = advice.parent / "old.safetensors", advice.parent / "plan"
+    digests = {"sha256": fingerprint(make_policy(OLD)), "uncertainty": 0.0}
+    record = make_record(policy=digests, new_policy={"sha256": fingerprint(make_policy(BEST))})
+    (advice / "decision.json").write_text(json.dumps(record.as_json()))
+    given = ("plan", advice, "--policy", old, "--out", out, "--quiet")
+    assert invoke(*given).code == 0
+    write_policy(make_policy(WORSE), old)
+    refuse(invoke(*given), "old.safetensors: is not the old policy of this advice")
+    write_policy(make_policy(OLD), old)
+    write_policy(make_policy(WORSE), advice / "policy" / "new.safetensors")
+    refuse(invoke(*given), "new.safetensors: is not the new policy of this advice")
+
+
+def test_a_reward_that_is_no_number_is_named(plan: Path, invoke: Invoke) -> None:
+    live, found = plan.parent / "live.csv", read_plan(plan)
+    write_log(play_design(found.design(found.stages[0]), 10), live)
+    _, head, *rows = live.read_text().splitlines()
+    place = head.replace(chr(34), "").split(",").index("reward")
+    broken = rows[30].split(",")
+    broken[place] = "nan"
+    live.write_text("\n".join([head, *rows[:30], ",".join(broken), *rows[31:]]) + "\n")
+    refuse(invoke("watch", "--plan", plan, "--log", live), "reward")
+
+
 def test_what_is_wrong_is_said_in_one_line(plan: Path, advice: Path, invoke: Invoke) -> None:
     live = write_live(plan, 10)
     for arguments, words in (
@@ -171,6 +265,7 @@ def test_what_is_wrong_is_said_in_one_line(plan: Path, advice: Path, invoke: Inv
         (("plan", advice, "--unit", "site"), "--sites 2 or more"),
         (("plan", advice, "--least", "0"), "give both"),
         (("plan", advice, "--region", "states 1"), "partial switches need --log"),
+        (("plan", advice, "--live", live), "--live and --plan: give both"),
         (("plan", advice, "--log", live), "need --policy and --cost"),
         (("plan", plan), "decision.json: cannot be read"),
         (("watch", "--plan", advice, "--log", live), "plan.json: cannot be read"),
@@ -202,28 +297,37 @@ def test_a_live_log_joins_the_old_one_for_a_new_advice(
 ) -> None:
     live, old = write_live(plan, 40), tmp_path / "old.parquet"
     write_log(play(np.zeros(60, bool), seed=105), old)
-    cost = tmp_path / "cost.toml"
+    second, found = tmp_path / "second.parquet", read_plan(plan)
+    write_log(play_design(found.design(found.stages[1]), 10, seed=107), second)
+    cost, out = tmp_path / "cost.toml", tmp_path / "advice-2"
     cost.write_text(COST)
     arguments = ("advise", "--log", old, "--cost", cost, "--discount", "0.8")
-    stages = ("--live", live, "--plan", plan)
-    done = invoke(*arguments, *stages, "--json")
+    stages = ("--live", live, "--live", second, "--plan", plan)
+    done = invoke(*arguments, *stages, "--out", out, "--json")
     assert done.code == 0, done.lines
     record = json.loads(done.out)
     assert record["verdict"] == "switch"
     # The old policy is the plan's, the new one competes, and the look is counted.
-    assert [one["episodes"] for one in record["log"]["acting"]] == [80, 20]
+    assert [one["episodes"] for one in record["log"]["acting"]] == [80, 30]
     assert record["policy"]["uncertainty"] == 0
     assert "best" in [one["name"] for one in record["candidates"]]
-    assert record["look"] == 3
+    assert record["look"] == 4
     for wrong, words in (
         (("--live", live), "--live and --plan: give both"),
         ((*stages, "--seed", "4"), "was divided with seed 0"),
-        ((*stages, "--stage", "7"), "has stages 1 to 2"),
+        ((*stages, "--stage", "7"), "--stage: given 1 times, but --live 2 times"),
+        ((*stages, "--stage", "1", "--stage", "7"), "has stages 1 to 2"),
+        ((*stages, "--stage", "1", "--stage", "1"), "unit 0 has 2 episodes"),
     ):
-        refused = invoke(*arguments, *wrong)
-        assert refused.code == 2
-        assert len(refused.lines) == 1, refused.lines
-        assert words in refused.lines[0]
+        refuse(invoke(*arguments, *wrong), words)
+    # The advice about both logs can be planned like any other, with parts of the switch or without.
+    again = ("plan", out, "--policy", tmp_path / "old.safetensors", "--json")
+    plain = json.loads(invoke(*again).out)
+    assert plain["old_returns"]["episodes"] == 80
+    whole = invoke(*again, "--log", old, "--cost", cost, *stages)
+    assert whole.code == 0, whole.lines
+    assert [one["share"] for one in json.loads(whole.out)["curve"]][-1] == 1.0
+    refuse(invoke(*again, "--log", old, "--cost", cost), "as --log and --live, with their --plan")
 
 
 def test_parts_of_a_switch_are_written_like_any_policy(

@@ -108,16 +108,20 @@ def advise(
         typer.Option("--fresh", help="Begin anew, whatever an interrupted run has left in --out."),
     ] = False,
     live: Annotated[
-        str | None,
-        typer.Option("--live", help="Live log of a roll-out, to learn from as well; with --plan."),
+        list[str] | None,
+        typer.Option(
+            "--live", help="Live log of a stage, to learn from as well; with --plan. Repeatable."
+        ),
     ] = None,
     plan_file: Annotated[
         Path | None, typer.Option("--plan", help="The roll-out's plan: plan.json or its folder.")
     ] = None,
     stage: Annotated[
-        int,
-        typer.Option("--stage", min=1, help="Stage of the live log, if no column of it says so."),
-    ] = 1,
+        list[int] | None,
+        typer.Option(
+            "--stage", min=1, help="Stage of each --live, if no column says so; else 1, 2, …"
+        ),
+    ] = None,
     epsilon: Annotated[
         float | None,
         typer.Option("--epsilon", help="Share of uniform exploration on top of the old policy."),
@@ -160,7 +164,7 @@ def advise(
     from nacre.advice.starts import read_start
     from nacre.cli.folders import check_folder
     from nacre.cli.interruption import explain_interruption
-    from nacre.cli.joining import add_stages, find_old_policy, find_plan, take_since
+    from nacre.cli.joining import LiveLogs, add_stages, find_old_policy, take_since
     from nacre.cli.waiting import read_log_aloud, read_policy_aloud
     from nacre.costs import describe_cost, read_cost
     from nacre.learners.base import Candidate
@@ -170,7 +174,7 @@ def advise(
 
     chosen = choose_engine(engine, address, workers, "threads")
     check_folder(out, force=force)
-    plan = find_plan(live, plan_file)
+    lives = LiveLogs.of(live, plan_file, stage)
     price = read_cost(cost_file)
     seconds = None if budget is None else read_budget(budget)
     options: dict[str, Any] = {
@@ -188,8 +192,8 @@ def advise(
         log, columns=columns, assignments=assignments, cache_dir=cache_dir, quiet=quiet
     )
     data = take_since(data, since)
-    policy = find_old_policy(plan, plan_file, policy if _is_given(context, "policy") else None)
-    stages = add_stages(data, live, plan, plan_file, stage=stage, seed=seed, quiet=quiet)
+    policy = find_old_policy(lives, policy if _is_given(context, "policy") else None)
+    stages = add_stages(data, lives, seed=seed, quiet=quiet)
     data, changes = stages.log, stages.count_look(changes)
     old, origin = read_policy_aloud(
         policy,

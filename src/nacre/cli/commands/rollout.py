@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from nacre.cli.commands.options import AsJson, Columns, ConfigFile, Quiet, Seed
 from nacre.errors import InputError
-
-if TYPE_CHECKING:
-    from nacre.rollout.net_curve import NetCurve
 
 app = typer.Typer()
 
@@ -30,6 +26,7 @@ WATCH_EXAMPLES = """\b
 Examples:
   nacre watch --plan plan/plan.json --log live.parquet
   nacre watch --plan plan --log live.csv --follow --every 60
+  nacre watch --plan plan --log monday.parquet --log tuesday.parquet
 Exit codes: 0 keep collecting or go on, 10 next stage, 20 stop, 30 step back; 1 failed, 2 bad input.
 """
 Stages = Annotated[
@@ -79,6 +76,16 @@ def plan(
     cost_file: Annotated[
         Path | None, typer.Option("--cost", help="The advice's cost.toml, with --log.")
     ] = None,
+    live: Annotated[
+        list[str] | None,
+        typer.Option("--live", help="Live logs of an advice that had some, as it was given them."),
+    ] = None,
+    live_plan: Annotated[
+        Path | None, typer.Option("--plan", help="The plan of these live logs.")
+    ] = None,
+    live_stage: Annotated[
+        list[int] | None, typer.Option("--stage", min=1, help="Their stages, as advise was given.")
+    ] = None,
     region: Annotated[
         list[str] | None,
         typer.Option(
@@ -102,7 +109,8 @@ def plan(
     is estimated from the log, and the largest one that is proven is named.
     """
     from nacre.cli import console
-    from nacre.cli.parts import deliver_parts
+    from nacre.cli.joining import LiveLogs
+    from nacre.cli.parts import PartInputs, deliver_parts, find_parts
     from nacre.cli.rollout import describe_plan, save_plan
     from nacre.report import read_decision, read_evidence
     from nacre.rollout.planning import PlanOptions, make_plan
@@ -122,7 +130,9 @@ def plan(
     )
     folder = advice if advice.is_dir() else advice.parent
     new = folder / "policy" / "new.safetensors"
-    curve = _find_curve(record, log, policy, cost_file, new, region or (), quiet)
+    lives = LiveLogs.of(live, live_plan, live_stage)
+    inputs = PartInputs(log, policy, cost_file, new, tuple(region or ()), lives)
+    curve = find_parts(record, inputs, quiet=quiet)
     if out is not None and out.is_file():
         raise InputError(f"{out}: is a file; give a folder")
     points = curve.points if out is None else deliver_parts(curve, out, record)
@@ -189,7 +199,9 @@ def assign(
 @app.command(short_help="Look at a live log: what to do now?", epilog=WATCH_EXAMPLES)
 def watch(
     plan_file: Annotated[Path, typer.Option("--plan", help="plan.json or its folder.")],
-    log: Annotated[str, typer.Option("--log", help="The live log so far.")],
+    log: Annotated[
+        list[str], typer.Option("--log", help="The live log so far: a file, a folder, or several.")
+    ],
     stage: StageNumber = 1,
     follow: Annotated[
         bool, typer.Option("--follow/--no-follow", help="Look again whenever the log has grown.")
@@ -226,42 +238,9 @@ def watch(
     found = read_plan(plan_file)
     folder = plan_file if plan_file.is_dir() else plan_file.parent
     policies = load_policies(found, folder, {"old": old_policy, "new": new_policy})
-    job = Watch(found, log, stage, policies, columns, out or folder, as_json, quiet)
+    job = Watch(found, tuple(log), stage, policies, columns, out or folder, as_json, quiet)
     verdict = follow_log(job, every) if follow else take_look(job)
     raise typer.Exit(EXIT_CODES[verdict])
-
-
-def _find_curve(
-    record: Any,
-    log: str | None,
-    policy: Path | None,
-    cost_file: Path | None,
-    new_policy: Path,
-    regions: Sequence[str],
-    quiet: bool,
-) -> NetCurve:
-    """Partial switches by the log, if it is there."""
-    from nacre.rollout.net_curve import NetCurve, find_net_curve
-
-    if log is None:
-        if regions or cost_file is not None:
-            raise InputError(
-                "--region and --cost: partial switches need --log, --policy and --cost"
-            )
-        return NetCurve(())
-    if policy is None or cost_file is None:
-        raise InputError("--log: partial switches need --policy and --cost as well")
-    from nacre.cli.waiting import open_wait, read_log_aloud, read_policy_aloud
-    from nacre.costs import read_cost
-    from nacre.rollout.setting import rebuild_setting
-
-    cost = read_cost(cost_file)
-    data = read_log_aloud(log, quiet=quiet)
-    seed = record.seed or 0
-    old, _ = read_policy_aloud(policy, data, seed=seed, quiet=quiet)
-    new, _ = read_policy_aloud(new_policy, data, seed=seed, quiet=quiet)
-    with open_wait("estimating partial switches", quiet=quiet):
-        return find_net_curve(rebuild_setting(record, data, old, cost), new, regions)
 
 
 def _read_shares(text: str | None) -> tuple[float, ...]:
