@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from small_commands import (
     COMMANDS,
+    COMMIT,
     Run,
     Stage,
     count_seconds,
@@ -72,6 +73,8 @@ def kill_once(
         "leftovers": find_leftovers(folder),
         "finished": len(kept),
         "done_again": len(kept & written),
+        "calls": len(whole.calls),
+        "commit": COMMIT,
     }
     shutil.rmtree(folder)
     return record | {"clean": is_clean(record)}

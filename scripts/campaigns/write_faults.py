@@ -24,6 +24,7 @@ from typing import Any
 
 from small_commands import (
     COMMANDS,
+    COMMIT,
     Run,
     Stage,
     count_seconds,
@@ -119,7 +120,8 @@ def fail_once(
         record["end"] = find_state(folder, before, after) if well else again.err[-300:]
         record["leftovers"] = find_leftovers(folder)
     shutil.rmtree(folder)
-    return record | {"outcome": classify(record)}
+    made = {"calls": len(expected[0].calls), "commit": COMMIT}
+    return record | {"outcome": classify(record)} | made
 
 
 def classify(record: dict[str, Any]) -> str:
