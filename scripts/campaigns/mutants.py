@@ -16,9 +16,11 @@ import copy
 import importlib.abc
 import importlib.machinery
 import importlib.util
+import json
 import os
 import resource
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -31,6 +33,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[2]
 TARGETS = {
     "nacre.files.commit": ["tests/files/test_commit.py"],
+    "nacre.files.locks": ["tests/files/test_commit.py"],
     "nacre.files.manifest": ["tests/files/test_manifest.py", "tests/files/test_commit.py"],
     "nacre.inference.intervals": [
         "tests/inference/test_intervals.py",
@@ -44,12 +47,20 @@ TARGETS = {
     ],
     "nacre.inference.price": ["tests/inference/test_price.py"],
     "nacre.inference.multiplicity": ["tests/inference/test_multiplicity.py"],
+    "nacre.inference.false_discovery": ["tests/inference/test_false_discovery.py"],
+    "nacre.inference.guardrails": ["tests/inference/test_guardrails.py"],
+    "nacre.inference.paper_rule": ["tests/inference/test_paper_rule.py"],
+    "nacre.inference.risk": ["tests/inference/test_risk.py"],
+    "nacre.inference.sensitivity": ["tests/inference/test_sensitivity.py"],
     "nacre.training.backup": ["tests/training/test_backup.py"],
     "nacre.costs.statewise": ["tests/costs/test_statewise.py"],
     "nacre.costs.links": ["tests/costs/test_links.py", "tests/costs/test_family.py"],
     "nacre.costs.family": ["tests/costs/test_family.py"],
     "nacre.costs.groups": ["tests/costs/test_groups.py"],
     "nacre.costs.matching": ["tests/costs/test_matching.py"],
+    "nacre.costs.whole": ["tests/costs/test_whole.py"],
+    "nacre.costs.moments": ["tests/costs/test_moments.py"],
+    "nacre.costs.weights": ["tests/costs/test_weights.py"],
 }
 SWAPS: dict[type[ast.AST], type[ast.AST]] = {
     ast.Lt: ast.LtE,
@@ -212,6 +223,12 @@ def draw_sample(size: int) -> list[tuple[str, int, str]]:
     return [all_of_them[place] for place in order[:size]]
 
 
+def find_commit() -> str:
+    """The commit of code and tests. Ours are not imported here, as a mutant has to be the first."""
+    words = ["git", "rev-parse", "HEAD"]
+    return subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout[:-1]  # noqa: S603
+
+
 def _find_path(name: str) -> Path:
     return ROOT / "src" / f"{name.replace('.', '/')}.py"
 
@@ -223,10 +240,8 @@ def main() -> None:
     parser.add_argument("--sample", type=int, default=100)
     parser.add_argument("--only", nargs="*", default=list(TARGETS))
     options = parser.parse_args()
+    commit = find_commit()
     import_others()
-    # Ours are not imported here: the lines are written by hand.
-    import json
-
     options.out.mkdir(parents=True, exist_ok=True)
     file = options.out / "mutants.jsonl"
     lines = file.read_text().splitlines() if file.exists() else []
@@ -242,10 +257,11 @@ def main() -> None:
         sound.add(name)
         began = time.time()
         outcome, seconds = try_mutant(name, path, make_mutant(tree, number))
-        record = {"module": name, "change": text, "outcome": outcome, "processor_seconds": seconds}
+        record = {"module": name, "change": text, "outcome": outcome}
+        record |= {"processor_seconds": seconds, "commit": commit}
         with file.open("a") as stream:
             stream.write(json.dumps(record) + "\n")
-        print(*record.values(), f"{time.time() - began:.0f} s", flush=True)
+        print(name, text, outcome, seconds, f"{time.time() - began:.0f} s", flush=True)
 
 
 if __name__ == "__main__":
