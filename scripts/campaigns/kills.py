@@ -38,14 +38,14 @@ from tests.support.faults import die
 RANDOM = {
     "report": 80,
     "convert": 60,
-    "convert by a cache": 30,
+    "convert with a cache": 30,
     "collect": 60,
     "advise": 40,
     "train-online": 30,
     "reproduce": 12,
 }
 """How many kills at random moments."""
-AT_CALLS = ("report", "convert by a cache", "collect", "train-online", "reproduce", "advise")
+AT_CALLS = ("report", "convert with a cache", "collect", "train-online", "reproduce", "advise")
 """Killed at every call that changes a file."""
 
 
