@@ -5,7 +5,7 @@
 Each reader begins with one small good file and looks for files that reach other lines of nacre.
 Files are opened without the isolation, so that the lines count. One that ends the process, or takes
 too long, is opened again as users open it: there it must be refused. Seconds are those on the
-clock; a reader that has fewer in its lines than asked for goes on. Needs atheris, which is not
+clock, with those of the processor beside them; a reader that has fewer in its lines than asked for goes on. Needs atheris, which is not
 among the extras: put it into an environment of its own that sees the packages of nacre too.
 """
 
@@ -15,6 +15,7 @@ import argparse
 import json
 import os
 import re
+import resource
 import subprocess
 import sys
 import time
@@ -133,7 +134,7 @@ def fuzz_reader(name: str, seconds: int) -> dict[str, Any]:
     with TemporaryDirectory() as place:
         folder = Path(place).resolve()
         (folder / COUNTS).write_text("{}")
-        began = time.monotonic()
+        began, used = time.monotonic(), _count_seconds()
         while (left := round(seconds - (time.monotonic() - began))) > 0:
             words = ["--fuzz", name, "--folder", str(folder), "--seconds", str(left)]
             done = run(words, isolation="off")
@@ -149,7 +150,8 @@ def fuzz_reader(name: str, seconds: int) -> dict[str, Any]:
         kept = [file.stat().st_size for file in (folder / "corpus").iterdir()]
     return {
         "reader": name,
-        "seconds": round(time.monotonic() - began),
+        "seconds": seconds,
+        "processor_seconds": round(_count_seconds() - used),
         "inputs": sum(counts.values()) + ended.total(),
         "counts": counts,
         "ended_a_parser": ended.total(),
@@ -160,6 +162,11 @@ def fuzz_reader(name: str, seconds: int) -> dict[str, Any]:
         "clean": not any(word.startswith("raised") for word in counts)
         and set(ended) <= {"refused"},
     }
+
+
+def _count_seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def main() -> None:
