@@ -5,8 +5,9 @@
 Each reader begins with one small good file and looks for files that reach other lines of nacre.
 Files are opened without the isolation, so that the lines count. One that ends the process, or takes
 too long, is opened again as users open it: there it must be refused. Seconds are those on the
-clock, with those of the processor beside them; a reader that has fewer in its lines than asked for goes on. Needs atheris, which is not
-among the extras: put it into an environment of its own that sees the packages of nacre too.
+clock, with those of the processor beside them. A reader that has fewer in its lines than asked for
+goes on. Needs atheris, which is not among the extras: put it into an environment of its own that
+sees the packages of nacre too.
 """
 
 from __future__ import annotations
