@@ -26,7 +26,11 @@ def test_kills_are_counted_by_command() -> None:
 
 def test_ends_of_faults_are_counted() -> None:
     outcomes = ("refused", "refused, new", "done", "not whole")
-    records = [{"command": "plan", "outcome": outcome} for outcome in outcomes]
+    records = [
+        {"command": "plan", "call": call, "fault": "EIO", "outcome": outcome}
+        for call, outcome in enumerate(outcomes)
+    ]
+    records.insert(0, records[0] | {"outcome": "not clear"})
     assert write_write_faults(records).splitlines()[2] == "| plan | 4 | 1 | 1 | 1 | 1 |"
 
 

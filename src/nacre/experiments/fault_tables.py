@@ -32,7 +32,7 @@ def write_kills(records: Sequence[Record]) -> str:
 
 
 def write_write_faults(records: Sequence[Record]) -> str:
-    """By command: how each fault ended."""
+    """By command: how each fault ended, the last time that it was tried."""
     header = [
         "command",
         "faults",
@@ -42,7 +42,8 @@ def write_write_faults(records: Sequence[Record]) -> str:
         "not clean",
     ]
     rows = []
-    for command, faults in _group(records, "command"):
+    last = {(one["command"], one.get("call"), one.get("fault")): one for one in records}
+    for command, faults in _group(list(last.values()), "command"):
         ends = Counter(one["outcome"] for one in faults)
         unclean = sum(count for outcome, count in ends.items() if outcome.startswith("not"))
         counts = (len(faults), ends["refused"], ends["refused, new"], ends["done"], unclean)
