@@ -5,9 +5,9 @@
 A mutant is a module with one operator, comparison, constant or condition changed. It is killed if
 one of the tests beside it fails. A sample is drawn, the same every time, as many mutants from each
 module as its share of all. Each mutant is tried in a fork of this process, so that it costs the
-tests alone. What is changed at import, such as a constant of the module, comes first: there the
-fork imports the changed module. For the others everything is imported beforehand, and the fork
-exchanges the code of one function. Mutants that have a record are not tried again.
+tests alone. Everything is imported beforehand, and the fork exchanges the code of one function.
+Where something is changed that runs at import, such as a constant of the module, the fork imports
+the changed module instead. Mutants that have a record are not tried again.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
@@ -90,6 +91,16 @@ LONGEST = 120
 """Processor seconds of one mutant; one that takes more is killed by that."""
 
 
+@dataclass(frozen=True)
+class Mutant:
+    """A module, what is changed in it, its tree, and the function in which that is, if any."""
+
+    module: str
+    text: str
+    tree: ast.Module
+    function: ast.FunctionDef | None
+
+
 def list_changes(tree: ast.Module) -> Iterator[tuple[int, str]]:
     """Number and description of every change that could be made."""
     for number, (node, field) in enumerate(_list_places(tree)):
@@ -117,6 +128,9 @@ def _list_quiet(node: ast.AST) -> Iterator[ast.AST]:
     parts: list[ast.AST | None] = []
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
         parts = [node.returns, *node.decorator_list]
+    elif isinstance(node, ast.ClassDef):
+        # Whether a class of data is frozen is for those who write code.
+        parts = [*node.decorator_list]
     elif isinstance(node, (ast.arg, ast.AnnAssign)):
         parts = [node.annotation]
     elif isinstance(node, (ast.Raise, ast.JoinedStr)):
@@ -316,41 +330,52 @@ def main() -> None:
     done = {(one["module"], one["change"]) for one in map(json.loads, lines)}
     left = [one for one in draw_sample(options.sample) if (one[0], one[2]) not in done]
     left = [one for one in left if one[0] in options.only]
-    imported = False
-    sound = set()
-    for name, number, text in sorted(left, key=lambda one: _is_swapped(*one[:2])):
-        path = _find_path(name)
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+    inside, outside = [], []
+    for name, number, text in left:
+        tree = ast.parse(_find_path(name).read_text(encoding="utf-8"))
         function = find_function(tree, number)
-        if function is not None and not imported:
+        mutant = Mutant(name, text, make_mutant(tree, number), function)
+        (outside if function is None else inside).append(mutant)
+    child = os.fork()
+    if child == 0:
+        # This process itself stays without anything of ours, for those at import.
+        try:
             import_tests()
-            imported = True
-        if name not in sound and try_mutant(name, lambda: None)[0] == "killed":
-            raise SystemExit(f"{name}: its tests fail without any change")
-        sound.add(name)
+            try_all(inside, file, commit)
+        except BaseException as error:
+            print(repr(error), flush=True)
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    try_all(outside, file, commit)
+
+
+def try_all(mutants: list[Mutant], file: Path, commit: str) -> None:
+    """One mutant after the other, module by module; each has its line as soon as it is tried."""
+    sound = set()
+    for mutant in sorted(mutants, key=lambda one: list(TARGETS).index(one.module)):
+        if mutant.module not in sound:
+            if try_mutant(mutant.module, lambda: None)[0] == "killed":
+                raise SystemExit(f"{mutant.module}: its tests fail without any change")
+            sound.add(mutant.module)
         began = time.time()
-        outcome, seconds = try_mutant(
-            name, functools.partial(change, name, make_mutant(tree, number), function)
-        )
-        record = {"module": name, "change": text, "outcome": outcome}
+        outcome, seconds = try_mutant(mutant.module, functools.partial(change, mutant))
+        record = {"module": mutant.module, "change": mutant.text, "outcome": outcome}
         record |= {"processor_seconds": seconds, "commit": commit}
         with file.open("a") as stream:
             stream.write(json.dumps(record) + "\n")
-        print(name, text, outcome, seconds, f"{time.time() - began:.0f} s", flush=True)
+        print(
+            mutant.module, mutant.text, outcome, seconds, f"{time.time() - began:.0f} s", flush=True
+        )
 
 
-def change(name: str, mutant: ast.Module, function: ast.FunctionDef | None) -> None:
+def change(mutant: Mutant) -> None:
     """In the fork: put a mutant in the place of a module or of a function."""
-    if function is None:
-        sys.meta_path.insert(0, Replaced(name, _find_path(name), mutant))
+    path = _find_path(mutant.module)
+    if mutant.function is None:
+        sys.meta_path.insert(0, Replaced(mutant.module, path, mutant.tree))
     else:
-        exchange(_find_path(name), mutant, function)
-
-
-def _is_swapped(name: str, number: int) -> bool:
-    return (
-        find_function(ast.parse(_find_path(name).read_text(encoding="utf-8")), number) is not None
-    )
+        exchange(path, mutant.tree, mutant.function)
 
 
 if __name__ == "__main__":
