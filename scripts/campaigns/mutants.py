@@ -5,9 +5,10 @@
 A mutant is a module with one operator, comparison, constant or condition changed. It is killed if
 one of the tests beside it fails. A sample is drawn, the same every time, as many mutants from each
 module as its share of all. Each mutant is tried in a fork of this process, so that it costs the
-tests alone. Everything is imported beforehand, and the fork exchanges the code of one function.
-Where something is changed that runs at import, such as a constant of the module, the fork imports
-the changed module instead. Mutants that have a record are not tried again.
+tests alone. The tests are imported beforehand, and the fork exchanges the code of one function.
+Where something is changed that runs at import, such as a constant of the module, or where the
+import of the tests computes, the fork imports the changed module instead. Mutants that have a
+record are not tried again.
 """
 
 from __future__ import annotations
@@ -226,15 +227,16 @@ def _call_pytest(*words: str) -> int:
     return int(pytest.main([*quiet, f"--rootdir={ROOT}", *words]))
 
 
-def import_tests() -> None:
-    """Import all tests and with them the package; nothing may be computed by that."""
-    tests = sorted({test for beside in TARGETS.values() for test in beside})
-    if _call_pytest("--collect-only", "-qq", *tests):
-        raise SystemExit("the tests cannot be collected")
+def import_tests(module: str) -> bool:
+    """Import the tests of a module, and whether nothing was computed by that: then forks are safe.
+
+    What computes has started threads.
+    """
+    if _call_pytest("--collect-only", "-qq", *TARGETS[module]):
+        raise SystemExit(f"{module}: its tests cannot be collected")
     from jax._src import xla_bridge
 
-    if xla_bridge.backends_are_initialized() or threading.active_count() > 1:
-        raise SystemExit("the import of a test computes: this process cannot be forked")
+    return not xla_bridge.backends_are_initialized() and threading.active_count() == 1
 
 
 def find_function(tree: ast.Module, number: int) -> ast.FunctionDef | None:
@@ -336,46 +338,59 @@ def main() -> None:
         function = find_function(tree, number)
         mutant = Mutant(name, text, make_mutant(tree, number), function)
         (outside if function is None else inside).append(mutant)
-    child = os.fork()
-    if child == 0:
-        # This process itself stays without anything of ours, for those at import.
-        try:
-            import_tests()
-            try_all(inside, file, commit)
-        except BaseException as error:
-            print(repr(error), flush=True)
-        finally:
-            os._exit(0)
-    os.waitpid(child, 0)
+    for name in TARGETS:
+        swapped = [mutant for mutant in inside if mutant.module == name]
+        if swapped and not _in_fork(functools.partial(try_swapped, swapped, file, commit)):
+            outside = [*swapped, *outside]
     try_all(outside, file, commit)
 
 
+def _in_fork(work: Callable[[], bool]) -> bool:
+    """What something says that is done in a fork; this process itself imports nothing of ours."""
+    child = os.fork()
+    if child == 0:
+        code = 2
+        try:
+            code = 0 if work() else 1
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def try_swapped(mutants: list[Mutant], file: Path, commit: str) -> bool:
+    """Mutants of one module, after its tests were imported; False where that is not possible."""
+    if not import_tests(mutants[0].module):
+        return False
+    try_all(mutants, file, commit)
+    return True
+
+
 def try_all(mutants: list[Mutant], file: Path, commit: str) -> None:
-    """One mutant after the other, module by module; each has its line as soon as it is tried."""
+    """One mutant after the other; each has its line as soon as it is tried."""
     sound = set()
-    for mutant in sorted(mutants, key=lambda one: list(TARGETS).index(one.module)):
+    for mutant in mutants:
         if mutant.module not in sound:
             if try_mutant(mutant.module, lambda: None)[0] == "killed":
                 raise SystemExit(f"{mutant.module}: its tests fail without any change")
             sound.add(mutant.module)
         began = time.time()
-        outcome, seconds = try_mutant(mutant.module, functools.partial(change, mutant))
+        prepare = functools.partial(change, mutant, swapped="nacre" in sys.modules)
+        outcome, seconds = try_mutant(mutant.module, prepare)
         record = {"module": mutant.module, "change": mutant.text, "outcome": outcome}
         record |= {"processor_seconds": seconds, "commit": commit}
         with file.open("a") as stream:
             stream.write(json.dumps(record) + "\n")
-        print(
-            mutant.module, mutant.text, outcome, seconds, f"{time.time() - began:.0f} s", flush=True
-        )
+        took = f"{time.time() - began:.0f} s"
+        print(mutant.module, mutant.text, outcome, seconds, took, flush=True)
 
 
-def change(mutant: Mutant) -> None:
-    """In the fork: put a mutant in the place of a module or of a function."""
+def change(mutant: Mutant, *, swapped: bool) -> None:
+    """In the fork: put a mutant in the place of a function, or of a module to be imported."""
     path = _find_path(mutant.module)
-    if mutant.function is None:
-        sys.meta_path.insert(0, Replaced(mutant.module, path, mutant.tree))
-    else:
+    if swapped and mutant.function is not None:
         exchange(path, mutant.tree, mutant.function)
+    else:
+        sys.meta_path.insert(0, Replaced(mutant.module, path, mutant.tree))
 
 
 if __name__ == "__main__":
