@@ -242,8 +242,9 @@ def import_tests(module: str) -> bool:
 def find_function(tree: ast.Module, number: int) -> ast.FunctionDef | None:
     """The function or method in whose body a change is; None for what runs at import."""
     changed = list(_list_places(tree))[number][0]
-    inside = [tree, *(node for node in tree.body if isinstance(node, ast.ClassDef))]
-    for outer in inside:
+    classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+    outers: list[ast.Module | ast.ClassDef] = [tree, *classes]
+    for outer in outers:
         for node in outer.body:
             if isinstance(node, ast.FunctionDef) and any(
                 changed is part for line in node.body for part in ast.walk(line)
@@ -332,7 +333,8 @@ def main() -> None:
     done = {(one["module"], one["change"]) for one in map(json.loads, lines)}
     left = [one for one in draw_sample(options.sample) if (one[0], one[2]) not in done]
     left = [one for one in left if one[0] in options.only]
-    inside, outside = [], []
+    inside: list[Mutant] = []
+    outside: list[Mutant] = []
     for name, number, text in left:
         tree = ast.parse(_find_path(name).read_text(encoding="utf-8"))
         function = find_function(tree, number)
@@ -376,8 +378,13 @@ def try_all(mutants: list[Mutant], file: Path, commit: str) -> None:
         began = time.time()
         prepare = functools.partial(change, mutant, swapped="nacre" in sys.modules)
         outcome, seconds = try_mutant(mutant.module, prepare)
-        record = {"module": mutant.module, "change": mutant.text, "outcome": outcome}
-        record |= {"processor_seconds": seconds, "commit": commit}
+        record = {
+            "module": mutant.module,
+            "change": mutant.text,
+            "outcome": outcome,
+            "processor_seconds": seconds,
+            "commit": commit,
+        }
         with file.open("a") as stream:
             stream.write(json.dumps(record) + "\n")
         took = f"{time.time() - began:.0f} s"
