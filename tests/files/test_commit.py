@@ -159,7 +159,9 @@ def test_lines_are_added_whole_or_the_file_stays_as_it_was(tmp_path: Path) -> No
         assert path.read_bytes() in (b"one\n", b"one\ntwo\n")
 
 
-@pytest.mark.parametrize("left", [b"", b"one\n", b"one\n" * 30_000, b"one\n" + b"x" * 200_000])
+@pytest.mark.parametrize(
+    "left", [b"", b"\n", b"one\n", b"one\n" * 30_000, b"one\n" + b"x" * 200_000]
+)
 def test_what_was_not_written_to_its_end_goes(tmp_path: Path, left: bytes) -> None:
     path = tmp_path / "lines"
     path.write_bytes(left + b"cut o")
@@ -190,6 +192,12 @@ def test_a_place_that_is_taken_by_a_folder_is_told_before_anything_changes(
     with pytest.raises(InputError, match="is a folder"):
         commit_files(tmp_path, NEW)
     assert read_all(tmp_path) == {}
+
+
+def test_folders_above_are_made(tmp_path: Path) -> None:
+    check_writable(tmp_path / "a" / "b")
+    commit_files(tmp_path / "c" / "d", NEW)
+    assert read_all(tmp_path / "c" / "d") == NEW
 
 
 def test_places_that_are_files_or_closed(tmp_path: Path) -> None:
