@@ -440,12 +440,10 @@ GROUPS = {
 }
 HEADING = """# Messages: what is wrong, and what to do
 
-Whatever is wrong with an input, nacre says it in one line: the file, the place, what was found
-there, and after a semicolon what to do about it. All problems of a file are named at once, up to
-five rows of each kind. Commands end with exit code 2 then.
+Every problem gets one line: file, place, what was found, and after a semicolon what to do. A
+file's problems come at once, up to five rows of each kind, with exit code 2.
 
-This page has %d wrong inputs with the first line that each gets. Tests make all of them, do what
-the line says, and check that this works.
+The first lines for %d wrong inputs follow. Tests check each remedy.
 """
 
 
