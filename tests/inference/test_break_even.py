@@ -84,6 +84,11 @@ def test_the_error_of_a_cost_of_nothing_counts_in_the_break_even_weight() -> Non
     assert find_break_even(unsure, 0.95).learning_weight == 0.0
 
 
+def test_the_error_of_the_cost_moves_both_limits_outwards() -> None:
+    limits = NetGainLine(2.0, 1.0, 3.0, 0.5, 0.25).limits
+    assert (limits.proven, limits.expected, limits.possible) == (0.5, 2.0, 6.5)
+
+
 def test_an_error_as_large_as_the_cost_rules_no_gain_out() -> None:
     assert NetGainLine(2.0, 1.0, 3.0, 1.0, 0.0).limits.possible == math.inf
 
