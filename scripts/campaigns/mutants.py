@@ -7,8 +7,8 @@ one of the tests beside it fails. A sample is drawn, the same every time, as man
 module as its share of all. Each mutant is tried in a fork of this process, so that it costs the
 tests alone. The tests are imported beforehand, and the fork exchanges the code of one function.
 Where something is changed that runs at import, such as a constant of the module, or where the
-import of the tests computes, the fork imports the changed module instead. Mutants that have a
-record are not tried again.
+import of the tests computes, the fork imports the changed module instead. Mutants that a test has
+found are not tried again; of several tries the last one counts.
 """
 
 from __future__ import annotations
@@ -330,7 +330,8 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     file = options.out / "mutants.jsonl"
     lines = file.read_text().splitlines() if file.exists() else []
-    done = {(one["module"], one["change"]) for one in map(json.loads, lines)}
+    tried = map(json.loads, lines)
+    done = {(one["module"], one["change"]) for one in tried if one["outcome"] == "killed"}
     left = [one for one in draw_sample(options.sample) if (one[0], one[2]) not in done]
     left = [one for one in left if one[0] in options.only]
     inside: list[Mutant] = []
