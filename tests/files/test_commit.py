@@ -169,12 +169,13 @@ def test_what_was_not_written_to_its_end_goes(tmp_path: Path, left: bytes) -> No
     assert path.read_bytes() == left[: left.rfind(b"\n") + 1] + b"two\n"
 
 
-def test_what_a_killed_process_left_of_a_file_is_removed(tmp_path: Path) -> None:
-    path = tmp_path / "file"
+@pytest.mark.parametrize("name", ["file", "file[1]*"])
+def test_what_a_killed_process_left_of_a_file_is_removed(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
     assert is_killed("write_until_killed", path=path, at=2)
     assert len(list(tmp_path.iterdir())) == 1
     write_whole(path, b"new")
-    assert [one.name for one in tmp_path.iterdir()] == ["file"]
+    assert [one.name for one in tmp_path.iterdir()] == [name]
 
 
 def test_files_of_the_manifest_before_go_and_others_stay(tmp_path: Path) -> None:
