@@ -17,9 +17,10 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from nacre.experiments.records import write_lines
+from nacre.experiments.records import append_line
 from nacre.files import isolation
 from nacre.logs import Log, read_log, write_log
+from nacre.versions import find_commit
 
 
 def make_log(n_rows: int) -> Log:
@@ -56,7 +57,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("results/faults"))
     parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--repeats", type=int, default=9)
     options = parser.parse_args()
     with TemporaryDirectory() as folder:
         path = Path(folder) / "log.parquet"
@@ -75,7 +76,7 @@ def main() -> None:
         )
         figures[name] = {"plain": plain, "isolated": isolated, "ratio": isolated / plain}
     record = {"rows": options.rows, "first": list(first.values()), "runs": runs, **figures}
-    write_lines(options.out / "isolation_cost.jsonl", [record])
+    append_line(options.out / "isolation_cost.jsonl", record | {"commit": find_commit()})
     print(figures)
 
 

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from small_commands import (
     COMMANDS,
+    COMMIT,
     Run,
     Stage,
     count_seconds,
@@ -37,14 +38,14 @@ from tests.support.faults import die
 RANDOM = {
     "report": 80,
     "convert": 60,
-    "convert by a cache": 30,
+    "convert with a cache": 30,
     "collect": 60,
     "advise": 40,
     "train-online": 30,
     "reproduce": 12,
 }
 """How many kills at random moments."""
-AT_CALLS = ("report", "convert by a cache", "collect", "train-online", "reproduce", "advise")
+AT_CALLS = ("report", "convert with a cache", "collect", "train-online", "reproduce", "advise")
 """Killed at every call that changes a file."""
 
 
@@ -72,6 +73,8 @@ def kill_once(
         "leftovers": find_leftovers(folder),
         "finished": len(kept),
         "done_again": len(kept & written),
+        "calls": len(whole.calls),
+        "commit": COMMIT,
     }
     shutil.rmtree(folder)
     return record | {"clean": is_clean(record)}
@@ -95,9 +98,9 @@ def is_clean(record: dict[str, Any]) -> bool:
     )
 
 
-def list_moments(name: str, n_calls: int, every: int) -> list[dict[str, Any]]:
+def list_moments(name: str, n_calls: int, every: int, most: int) -> list[dict[str, Any]]:
     """Shares of the processor time, drawn once for all, then the calls."""
-    shares = np.random.default_rng(100).uniform(0.0, 1.0, RANDOM.get(name, 0))
+    shares = np.random.default_rng(100).uniform(0.0, 1.0, RANDOM.get(name, 0))[:most]
     moments: list[dict[str, Any]] = [{"share": round(float(share), 4)} for share in shares]
     if name in AT_CALLS:
         moments += [{"call": call} for call in range(0, n_calls, every)]
@@ -115,6 +118,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("results/faults"))
     parser.add_argument("--only", nargs="*", default=list(RANDOM))
     parser.add_argument("--every", type=int, default=1, help="Only each n-th of the calls.")
+    parser.add_argument("--most", type=int, default=99, help="At random moments, of each command.")
     parser.add_argument("--work", type=Path, help="A folder to go on with; else a passing one.")
     options = parser.parse_args()
     file = options.out / "kills.jsonl"
@@ -124,7 +128,7 @@ def main() -> None:
         stage = Stage((options.work or Path(root)).resolve())
         for name in options.only:
             expected = stage.expect(name)
-            moments = list_moments(name, len(expected[0].calls), options.every)
+            moments = list_moments(name, len(expected[0].calls), options.every, options.most)
             for moment in moments:
                 if identify({"command": name, **moment}) in done:
                     continue

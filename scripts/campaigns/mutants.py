@@ -4,8 +4,11 @@
 
 A mutant is a module with one operator, comparison, constant or condition changed. It is killed if
 one of the tests beside it fails. A sample is drawn, the same every time, as many mutants from each
-module as its share of all. This process imports what the package needs; each mutant is tried in a
-fork of it, so that it costs the tests alone. Mutants that have a record are not tried again.
+module as its share of all. Each mutant is tried in a fork of this process, so that it costs the
+tests alone. The tests are imported beforehand, and the fork exchanges the code of one function.
+Where something is changed that runs at import, such as a constant of the module, or where the
+import of the tests computes, the fork imports the changed module instead. Mutants that a test has
+found are not tried again; of several tries the last one counts.
 """
 
 from __future__ import annotations
@@ -13,17 +16,23 @@ from __future__ import annotations
 import argparse
 import ast
 import copy
+import functools
+import gc
 import importlib.abc
 import importlib.machinery
 import importlib.util
+import json
 import os
 import resource
 import signal
+import subprocess
 import sys
+import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -31,6 +40,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[2]
 TARGETS = {
     "nacre.files.commit": ["tests/files/test_commit.py"],
+    "nacre.files.locks": ["tests/files/test_commit.py"],
     "nacre.files.manifest": ["tests/files/test_manifest.py", "tests/files/test_commit.py"],
     "nacre.inference.intervals": [
         "tests/inference/test_intervals.py",
@@ -44,12 +54,20 @@ TARGETS = {
     ],
     "nacre.inference.price": ["tests/inference/test_price.py"],
     "nacre.inference.multiplicity": ["tests/inference/test_multiplicity.py"],
+    "nacre.inference.false_discovery": ["tests/inference/test_false_discovery.py"],
+    "nacre.inference.guardrails": ["tests/inference/test_guardrails.py"],
+    "nacre.inference.paper_rule": ["tests/inference/test_paper_rule.py"],
+    "nacre.inference.risk": ["tests/inference/test_risk.py"],
+    "nacre.inference.sensitivity": ["tests/inference/test_sensitivity.py"],
     "nacre.training.backup": ["tests/training/test_backup.py"],
     "nacre.costs.statewise": ["tests/costs/test_statewise.py"],
     "nacre.costs.links": ["tests/costs/test_links.py", "tests/costs/test_family.py"],
     "nacre.costs.family": ["tests/costs/test_family.py"],
     "nacre.costs.groups": ["tests/costs/test_groups.py"],
     "nacre.costs.matching": ["tests/costs/test_matching.py"],
+    "nacre.costs.whole": ["tests/costs/test_whole.py"],
+    "nacre.costs.moments": ["tests/costs/test_moments.py"],
+    "nacre.costs.weights": ["tests/costs/test_weights.py"],
 }
 SWAPS: dict[type[ast.AST], type[ast.AST]] = {
     ast.Lt: ast.LtE,
@@ -69,8 +87,19 @@ SWAPS: dict[type[ast.AST], type[ast.AST]] = {
     ast.And: ast.Or,
     ast.Or: ast.And,
 }
+UNCHANGED = 99
 LONGEST = 120
 """Processor seconds of one mutant; one that takes more is killed by that."""
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A module, what is changed in it, its tree, and the function in which that is, if any."""
+
+    module: str
+    text: str
+    tree: ast.Module
+    function: ast.FunctionDef | None
 
 
 def list_changes(tree: ast.Module) -> Iterator[tuple[int, str]]:
@@ -100,6 +129,9 @@ def _list_quiet(node: ast.AST) -> Iterator[ast.AST]:
     parts: list[ast.AST | None] = []
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
         parts = [node.returns, *node.decorator_list]
+    elif isinstance(node, ast.ClassDef):
+        # Whether a class of data is frozen is for those who write code.
+        parts = [*node.decorator_list]
     elif isinstance(node, (ast.arg, ast.AnnAssign)):
         parts = [node.annotation]
     elif isinstance(node, (ast.Raise, ast.JoinedStr)):
@@ -156,19 +188,21 @@ class Replaced(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         exec(compile(self.tree, str(self.path), "exec"), module.__dict__)  # noqa: S102
 
 
-def try_mutant(name: str, path: Path, tree: ast.Module) -> tuple[str, float]:
-    """Whether a test fails, and the processor seconds that it took."""
+def try_mutant(name: str, prepare: Callable[[], None]) -> tuple[str, float]:
+    """Whether a test fails after a change in a fork, and the processor seconds that it took."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     child = os.fork()
     if child == 0:
-        _run_tests(name, path, tree)
+        _run_tests(name, prepare)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    if code == UNCHANGED:
+        raise SystemExit(f"{name}: its function was not found")
     return ("survived" if code == 0 else "killed"), round(seconds, 1)
 
 
-def _run_tests(name: str, path: Path, tree: ast.Module) -> None:
+def _run_tests(name: str, prepare: Callable[[], None]) -> None:
     """In the fork: all tests beside a module, until one fails."""
     code = 1
     try:
@@ -178,14 +212,76 @@ def _run_tests(name: str, path: Path, tree: ast.Module) -> None:
         for stream in (1, 2):
             os.dup2(null, stream)
         # Processes that tests start import the module as it is: they are not changed.
-        sys.meta_path.insert(0, Replaced(name, path, tree))
-        import pytest
-
-        tests = [str(ROOT / test) for test in TARGETS[name]]
-        quiet = ["-W", "ignore::pytest.PytestAssertRewriteWarning", "-p", "no:cacheprovider"]
-        code = int(pytest.main(["-x", *quiet, *tests]))
+        prepare()
+        code = _call_pytest("-x", *TARGETS[name])
+    except LookupError:
+        code = UNCHANGED
     finally:
         os._exit(code)
+
+
+def _call_pytest(*words: str) -> int:
+    import pytest
+
+    quiet = ["-W", "ignore::pytest.PytestAssertRewriteWarning", "-p", "no:cacheprovider"]
+    return int(pytest.main([*quiet, f"--rootdir={ROOT}", *words]))
+
+
+def import_tests(module: str) -> bool:
+    """Import the tests of a module, and whether nothing was computed by that: then forks are safe.
+
+    What computes has started threads.
+    """
+    if _call_pytest("--collect-only", "-qq", *TARGETS[module]):
+        raise SystemExit(f"{module}: its tests cannot be collected")
+    from jax._src import xla_bridge
+
+    return not xla_bridge.backends_are_initialized() and threading.active_count() == 1
+
+
+def find_function(tree: ast.Module, number: int) -> ast.FunctionDef | None:
+    """The function or method in whose body a change is; None for what runs at import."""
+    changed = list(_list_places(tree))[number][0]
+    classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+    outers: list[ast.Module | ast.ClassDef] = [tree, *classes]
+    for outer in outers:
+        for node in outer.body:
+            if isinstance(node, ast.FunctionDef) and any(
+                changed is part for line in node.body for part in ast.walk(line)
+            ):
+                return node
+    return None
+
+
+def exchange(path: Path, mutant: ast.Module, function: ast.FunctionDef) -> None:
+    """Give a function of a module that is imported the code of the mutant.
+
+    Raises:
+        LookupError: If there is no such function.
+    """
+    codes = list(_list_codes(compile(mutant, str(path), "exec")))
+    found = False
+    for living in gc.get_objects():
+        if not isinstance(living, FunctionType):
+            continue
+        code = living.__code__
+        if code.co_filename != str(path) or code.co_name != function.name:
+            continue
+        for changed in codes:
+            if (changed.co_qualname, changed.co_firstlineno) == (
+                code.co_qualname,
+                code.co_firstlineno,
+            ):
+                living.__code__, found = changed, True
+    if not found:
+        raise LookupError(function.name)
+
+
+def _list_codes(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _list_codes(constant)
 
 
 def import_others() -> None:
@@ -212,6 +308,12 @@ def draw_sample(size: int) -> list[tuple[str, int, str]]:
     return [all_of_them[place] for place in order[:size]]
 
 
+def find_commit() -> str:
+    """The commit of code and tests. Ours are not imported here, as a mutant has to be the first."""
+    words = ["git", "rev-parse", "HEAD"]
+    return subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout[:-1]  # noqa: S603
+
+
 def _find_path(name: str) -> Path:
     return ROOT / "src" / f"{name.replace('.', '/')}.py"
 
@@ -223,29 +325,80 @@ def main() -> None:
     parser.add_argument("--sample", type=int, default=100)
     parser.add_argument("--only", nargs="*", default=list(TARGETS))
     options = parser.parse_args()
+    commit = find_commit()
     import_others()
-    # Ours are not imported here: the lines are written by hand.
-    import json
-
     options.out.mkdir(parents=True, exist_ok=True)
     file = options.out / "mutants.jsonl"
     lines = file.read_text().splitlines() if file.exists() else []
-    done = {(one["module"], one["change"]) for one in map(json.loads, lines)}
+    tried = map(json.loads, lines)
+    done = {(one["module"], one["change"]) for one in tried if one["outcome"] == "killed"}
+    left = [one for one in draw_sample(options.sample) if (one[0], one[2]) not in done]
+    left = [one for one in left if one[0] in options.only]
+    inside: list[Mutant] = []
+    outside: list[Mutant] = []
+    for name, number, text in left:
+        tree = ast.parse(_find_path(name).read_text(encoding="utf-8"))
+        function = find_function(tree, number)
+        mutant = Mutant(name, text, make_mutant(tree, number), function)
+        (outside if function is None else inside).append(mutant)
+    for name in TARGETS:
+        swapped = [mutant for mutant in inside if mutant.module == name]
+        if swapped and not _in_fork(functools.partial(try_swapped, swapped, file, commit)):
+            outside = [*swapped, *outside]
+    try_all(outside, file, commit)
+
+
+def _in_fork(work: Callable[[], bool]) -> bool:
+    """What something says that is done in a fork; this process itself imports nothing of ours."""
+    child = os.fork()
+    if child == 0:
+        code = 2
+        try:
+            code = 0 if work() else 1
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def try_swapped(mutants: list[Mutant], file: Path, commit: str) -> bool:
+    """Mutants of one module, after its tests were imported; False where that is not possible."""
+    if not import_tests(mutants[0].module):
+        return False
+    try_all(mutants, file, commit)
+    return True
+
+
+def try_all(mutants: list[Mutant], file: Path, commit: str) -> None:
+    """One mutant after the other; each has its line as soon as it is tried."""
     sound = set()
-    for name, number, text in draw_sample(options.sample):
-        if (name, text) in done or name not in options.only:
-            continue
-        path = _find_path(name)
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        if name not in sound and try_mutant(name, path, tree)[0] == "killed":
-            raise SystemExit(f"{name}: its tests fail without any change")
-        sound.add(name)
+    for mutant in mutants:
+        if mutant.module not in sound:
+            if try_mutant(mutant.module, lambda: None)[0] == "killed":
+                raise SystemExit(f"{mutant.module}: its tests fail without any change")
+            sound.add(mutant.module)
         began = time.time()
-        outcome, seconds = try_mutant(name, path, make_mutant(tree, number))
-        record = {"module": name, "change": text, "outcome": outcome, "processor_seconds": seconds}
+        prepare = functools.partial(change, mutant, swapped="nacre" in sys.modules)
+        outcome, seconds = try_mutant(mutant.module, prepare)
+        record = {
+            "module": mutant.module,
+            "change": mutant.text,
+            "outcome": outcome,
+            "processor_seconds": seconds,
+            "commit": commit,
+        }
         with file.open("a") as stream:
             stream.write(json.dumps(record) + "\n")
-        print(*record.values(), f"{time.time() - began:.0f} s", flush=True)
+        took = f"{time.time() - began:.0f} s"
+        print(mutant.module, mutant.text, outcome, seconds, took, flush=True)
+
+
+def change(mutant: Mutant, *, swapped: bool) -> None:
+    """In the fork: put a mutant in the place of a function, or of a module to be imported."""
+    path = _find_path(mutant.module)
+    if swapped and mutant.function is not None:
+        exchange(path, mutant.tree, mutant.function)
+    else:
+        sys.meta_path.insert(0, Replaced(mutant.module, path, mutant.tree))
 
 
 if __name__ == "__main__":

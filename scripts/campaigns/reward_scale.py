@@ -36,6 +36,7 @@ from nacre.learners.scale_noise import ScaleNoise
 from nacre.logs import Log
 from nacre.policies import Policy, TabularPolicy
 from nacre.simulators import random_policy, random_world
+from nacre.versions import find_commit
 
 SCALES = (1.0, 1e-9, 1e-4, 1e4, 1e9, 1e30)
 TOLERANCE = 1e-4
@@ -207,12 +208,12 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("results/faults"))
     parser.add_argument("--logs", type=int, default=50)
     options = parser.parse_args()
-    file = options.out / "reward_scale.jsonl"
+    file, commit = options.out / "reward_scale.jsonl", find_commit()
     done = {record.get("edge", record.get("log")) for record in read_lines(file)}
 
     def keep(record: dict[str, Any], began: float) -> None:
         seconds = round(time.process_time() - began, 1)
-        append_line(file, record | {"processor_seconds": seconds})
+        append_line(file, record | {"processor_seconds": seconds, "commit": commit})
         shown = {name: value for name, value in record.items() if name != "answers"}
         print(*shown.values(), seconds, flush=True)
 

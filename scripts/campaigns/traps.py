@@ -27,6 +27,7 @@ import numpy as np
 from nacre.errors import InputError
 from nacre.experiments.records import append_line, read_lines
 from nacre.files.isolation import LAST_USE
+from nacre.versions import find_commit
 
 Trap = Callable[[Path], tuple[str, Path]]
 TRAPS: dict[str, Trap] = {}
@@ -63,11 +64,14 @@ def open_trap(kind: str, path: Path) -> None:
     from nacre.logs import read_log
     from nacre.policies import read_policy
     from nacre.report.evidence import read_evidence
+    from nacre.rollout.plan_record import read_plan
 
     openers: dict[str, Callable[[Path], object]] = {
         "log": read_log,
         "policy": read_policy,
         "cost": read_cost,
+        "columns": lambda place: read_log(place.with_name("log.csv"), columns=place),
+        "plan": read_plan,
         "decision": lambda place: read_decision(place.parent),
         "evidence": lambda place: read_evidence(place.parent),
     }
@@ -575,6 +579,34 @@ def folder_as_a_log(path: Path) -> None:
     path.mkdir()
 
 
+@trap("columns", "map.toml")
+def endless_zeros_as_a_column_map(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+    path.with_name("log.csv").write_text("a,b\n1,2\n")
+
+
+@trap("columns", "map.toml")
+def pipe_as_a_column_map(path: Path) -> None:
+    os.mkfifo(path)
+    path.with_name("log.csv").write_text("a,b\n1,2\n")
+
+
+@trap("columns", "map.toml")
+def column_map_of_deep_lists(path: Path) -> None:
+    path.write_text("x = " + "[" * 400_000)
+    path.with_name("log.csv").write_text("a,b\n1,2\n")
+
+
+@trap("plan", "plan.json")
+def pipe_as_a_plan(path: Path) -> None:
+    os.mkfifo(path)
+
+
+@trap("log", "log.vw")
+def action_of_nine_digits(path: Path) -> None:
+    path.write_text("1:1:0.5 | a\n999999999:1:0.5 | a\n")
+
+
 def spring(name: str, folder: Path) -> dict[str, Any]:
     """Open a trap; what came of it, and what it cost here and in the process that opens files."""
     kind, path = TRAPS[name](folder)
@@ -615,12 +647,12 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("results/faults"))
     parser.add_argument("--only", nargs="*", default=list(TRAPS))
     options = parser.parse_args()
-    file = options.out / "traps.jsonl"
+    file, commit = options.out / "traps.jsonl", find_commit()
     done = {record["trap"] for record in read_lines(file)}
     for name in (one for one in options.only if one not in done):
         with TemporaryDirectory() as folder:
             record = spring(name, Path(folder).resolve())
-        append_line(file, record)
+        append_line(file, record | {"commit": commit})
         print(*record.values(), flush=True)
 
 

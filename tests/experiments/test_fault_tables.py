@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from nacre.experiments.fault_tables import (
     TABLES,
+    write_determinism,
+    write_fuzzing,
+    write_isolation,
     write_kills,
+    write_mutants,
     write_mutations,
     write_scales,
     write_traps,
@@ -14,7 +18,8 @@ from nacre.experiments.fault_tables import (
 
 def test_kills_are_counted_by_command() -> None:
     records = [
-        {"command": "advise", "share": 0.2, "found": "old", "clean": True},
+        {"command": "advise", "share": 0.2, "found": "old", "clean": True, "killed": True},
+        {"command": "advise", "share": 0.9, "found": "new", "clean": True, "killed": False},
         {"command": "advise", "call": 3, "found": "new", "clean": True},
         {"command": "report", "call": 4, "found": "between: new are []", "clean": False},
     ]
@@ -26,7 +31,11 @@ def test_kills_are_counted_by_command() -> None:
 
 def test_ends_of_faults_are_counted() -> None:
     outcomes = ("refused", "refused, new", "done", "not whole")
-    records = [{"command": "plan", "outcome": outcome} for outcome in outcomes]
+    records = [
+        {"command": "plan", "call": call, "fault": "EIO", "outcome": outcome}
+        for call, outcome in enumerate(outcomes)
+    ]
+    records.insert(0, records[0] | {"outcome": "not clear"})
     assert write_write_faults(records).splitlines()[2] == "| plan | 4 | 1 | 1 | 1 | 1 |"
 
 
@@ -44,6 +53,30 @@ def test_units_and_edges() -> None:
     text = write_scales([log, {"edge": "zero", "verdict": "undecided", "clean": True}])
     assert "| keep | 1 | 0 | 2e-07 |" in text
     assert text.endswith("Numbers at the edge, without a cost: 1 undecided; not clean: 0.")
+
+
+def test_changes_of_the_code_count_by_their_last_try() -> None:
+    tried = [("a.b", "line 1", "survived"), ("a.b", "line 1", "killed"), ("a.c", "x", "survived")]
+    records = [dict(zip(("module", "change", "outcome"), one, strict=True)) for one in tried]
+    assert write_mutants(records).splitlines()[2:] == [
+        "| a.b | 1 | 1 |",
+        "| a.c | 1 | 0 |",
+        "| all | 2 | 1 |",
+    ]
+
+
+def test_rounds_of_a_reader_are_added_up() -> None:
+    line = {"reader": "csv", "processor_seconds": 5, "counts": {"refused": 8, "read": 1}}
+    records = [line | {"again": {"refused": 2}}, line | {"again": {"ended with -9": 1}}]
+    assert write_fuzzing(records).splitlines()[2] == "| csv | 10 | 21 | 18 | 2 | 1 |"
+
+
+def test_the_last_measurement_and_other_cores() -> None:
+    line = {"rows": 1000, "runs": [{}] * 18, "processor": {"ratio": 1.123}}
+    assert "1,000 rows takes 1.12 times" in write_isolation([line, line])
+    case = {"case": "two cores", "numbers": 9, "differing": 2, "same_policy": True}
+    table = write_determinism([case | {"largest_relative_difference": 2e-7}])
+    assert table.splitlines()[2] == "| two cores | 9 | 2 | 2e-07 | yes |"
 
 
 def test_traps_and_nothing() -> None:

@@ -159,7 +159,9 @@ def test_lines_are_added_whole_or_the_file_stays_as_it_was(tmp_path: Path) -> No
         assert path.read_bytes() in (b"one\n", b"one\ntwo\n")
 
 
-@pytest.mark.parametrize("left", [b"", b"one\n", b"one\n" * 30_000, b"one\n" + b"x" * 200_000])
+@pytest.mark.parametrize(
+    "left", [b"", b"\n", b"one\n", b"one\n" * 30_000, b"one\n" + b"x" * 200_000]
+)
 def test_what_was_not_written_to_its_end_goes(tmp_path: Path, left: bytes) -> None:
     path = tmp_path / "lines"
     path.write_bytes(left + b"cut o")
@@ -167,12 +169,13 @@ def test_what_was_not_written_to_its_end_goes(tmp_path: Path, left: bytes) -> No
     assert path.read_bytes() == left[: left.rfind(b"\n") + 1] + b"two\n"
 
 
-def test_what_a_killed_process_left_of_a_file_is_removed(tmp_path: Path) -> None:
-    path = tmp_path / "file"
+@pytest.mark.parametrize("name", ["file", "file[1]*"])
+def test_what_a_killed_process_left_of_a_file_is_removed(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
     assert is_killed("write_until_killed", path=path, at=2)
     assert len(list(tmp_path.iterdir())) == 1
     write_whole(path, b"new")
-    assert [one.name for one in tmp_path.iterdir()] == ["file"]
+    assert [one.name for one in tmp_path.iterdir()] == [name]
 
 
 def test_files_of_the_manifest_before_go_and_others_stay(tmp_path: Path) -> None:
@@ -190,6 +193,12 @@ def test_a_place_that_is_taken_by_a_folder_is_told_before_anything_changes(
     with pytest.raises(InputError, match="is a folder"):
         commit_files(tmp_path, NEW)
     assert read_all(tmp_path) == {}
+
+
+def test_folders_above_are_made(tmp_path: Path) -> None:
+    check_writable(tmp_path / "a" / "b")
+    commit_files(tmp_path / "c" / "d", NEW)
+    assert read_all(tmp_path / "c" / "d") == NEW
 
 
 def test_places_that_are_files_or_closed(tmp_path: Path) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+from pathlib import Path
 
 import pytest
 
-from nacre.files.documents import DEEPEST, BoundsError, check_toml, parse_json
+from nacre.files.documents import DEEPEST, BoundsError, check_toml, parse_json, read_toml
 
 
 def test_brackets_in_texts_do_not_count() -> None:
@@ -46,3 +48,18 @@ def test_keys_and_nesting_of_toml_are_bounded(text: str) -> None:
 def test_what_people_write_is_fine() -> None:
     rows = ",\n".join("[" + ", ".join(["0.125"] * 200) + "]" for _ in range(100))
     check_toml(f"[cost]\nweights = [\n{rows}\n]\n# done. really.\n")
+
+
+def test_files_are_bounded_before_they_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "map.toml"
+    path.write_bytes(b"\xef\xbb\xbfreward = 1\n")
+    assert read_toml(path) == {"reward": 1}
+    with pytest.raises(BoundsError, match="larger than 9 bytes"):
+        read_toml(path, largest=9)
+    path.write_text("x = " + "[" * 3000)
+    with pytest.raises(BoundsError, match="nested"):
+        read_toml(path)
+    os.mkfifo(tmp_path / "pipe.toml")
+    for place in (tmp_path / "pipe.toml", Path("/dev/zero")):
+        with pytest.raises(BoundsError, match="no regular file"):
+            read_toml(place)

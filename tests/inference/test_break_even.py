@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nacre.inference.break_even import draw_line, find_break_even, find_end
+from nacre.inference.break_even import NetGainLine, draw_line, find_break_even, find_end
 from nacre.inference.evidence import Evidence
-from nacre.inference.price import Price
+from nacre.inference.price import LEAST_MASS, Price
 from tests.support.estimates import make_estimate, make_evidence
 
 
@@ -84,6 +84,15 @@ def test_the_error_of_a_cost_of_nothing_counts_in_the_break_even_weight() -> Non
     assert find_break_even(unsure, 0.95).learning_weight == 0.0
 
 
+def test_the_error_of_the_cost_moves_both_limits_outwards() -> None:
+    limits = NetGainLine(2.0, 1.0, 3.0, 0.5, 0.25).limits
+    assert (limits.proven, limits.expected, limits.possible) == (0.5, 2.0, 6.5)
+
+
+def test_an_error_as_large_as_the_cost_rules_no_gain_out() -> None:
+    assert NetGainLine(2.0, 1.0, 3.0, 1.0, 0.0).limits.possible == math.inf
+
+
 def test_an_unknown_error_of_the_cost_leaves_no_weight() -> None:
     for weight in (0.0, 1.0):
         price = Price(weight, 0.0, 1.0, 0.0, error=math.inf)
@@ -94,6 +103,7 @@ def test_an_unknown_error_of_the_cost_leaves_no_weight() -> None:
 
 def test_a_weight_that_moves_nothing_changes_nothing() -> None:
     assert find_end(3.0, 0.0) is None
+    assert find_end(3.0, LEAST_MASS) == 3.0 / LEAST_MASS
     assert find_end(3.0, 2.0) == 1.5
     assert find_end(-3.0, 2.0) == 0.0
     unknown = find_break_even(make_evidence(cost=1.0), 0.95)

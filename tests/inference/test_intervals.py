@@ -11,6 +11,7 @@ from nacre.inference.intervals import (
     bound_above,
     bound_below,
     find_centre,
+    find_error,
     find_hull,
     find_quantile,
     list_informative,
@@ -63,3 +64,11 @@ def test_the_centre_is_weighted_by_what_is_known_and_lies_in_the_hull() -> None:
     low, high = find_hull([sure, unsure], 0.6)
     assert low < find_centre([sure, unsure]) < high
     assert math.isnan(find_centre([]))
+
+
+def test_at_the_error_that_is_found_the_lower_bound_is_the_cost_and_its_error() -> None:
+    estimates, cost, cost_error = [make_estimate(3.0, 1.0)], 1.0, 0.5
+    error = find_error(estimates, cost, cost_error)
+    low, _ = find_hull(estimates, 1.0 - error)
+    assert low == pytest.approx(cost + find_quantile(1.0 - error) * cost_error)
+    assert error > find_error(estimates, cost, 0.0) > 0.0

@@ -431,3 +431,20 @@ def test_all_problems_are_told_at_once() -> None:
     with pytest.raises(InputError) as caught:
         CriticConfig(n_critics=0, polyak=2.0, backup=cast(Backup, "max"))
     assert len(caught.value.problems) == 3
+
+
+def test_critics_are_the_published_ones_if_nothing_is_said() -> None:
+    plain = dataclasses.asdict(CriticConfig())
+    assert plain == {
+        "n_critics": 2,
+        "hidden": (256, 256),
+        "learning_rate": 3e-4,
+        "polyak": 0.995,
+        "layer_norm": False,
+        "scale_observations": False,
+        "scale_returns": False,
+        "max_gradient_norm": None,
+        "backup": "min",
+        "n_next_actions": 1,
+        "batch_size": 256,
+    }

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import inspect
 import os
-import tomllib
 import types
 import typing
 from collections.abc import Callable, Mapping
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from nacre.errors import InputError, suggest_name
+from nacre.files.documents import BoundsError, read_toml
 
 FILE = "nacre.toml"
 """Read from the current directory if no other file is named."""
@@ -218,14 +218,16 @@ def name_variable(option: str, command: str = "") -> str:
 
 def _parse(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return read_toml(path)
     except FileNotFoundError:
         problem = "no such file; --config names a file of settings in TOML"
     except OSError as error:
         problem = f"cannot be read ({error.strerror}); --config names a file of settings in TOML"
     except UnicodeDecodeError as error:
         problem = f"byte {error.start} is not UTF-8; save the file as UTF-8"
-    except tomllib.TOMLDecodeError as error:
+    except BoundsError as error:
+        problem = f"{error}; --config names a file of settings in TOML"
+    except ValueError as error:
         problem = f"is not TOML: {error}; text needs quotation marks, true and false do not"
     raise InputError(f"{path}: {problem}") from None
 

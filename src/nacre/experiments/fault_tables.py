@@ -13,7 +13,11 @@ FOLDER = "faults"
 
 
 def write_kills(records: Sequence[Record]) -> str:
-    """By command: when it was killed, what a reader found, and what came of the next run."""
+    """By command: when it was killed, what a reader found, and what came of the next run.
+
+    A run that ended before its moment came was not killed and does not count.
+    """
+    records = [one for one in records if one.get("killed", True)]
     header = ["command", "at random", "at a call", "found old", "found new", "not clean"]
     rows = []
     for command, kills in _group(records, "command"):
@@ -32,7 +36,7 @@ def write_kills(records: Sequence[Record]) -> str:
 
 
 def write_write_faults(records: Sequence[Record]) -> str:
-    """By command: how each fault ended."""
+    """By command: how each fault ended, the last time that it was tried."""
     header = [
         "command",
         "faults",
@@ -42,7 +46,8 @@ def write_write_faults(records: Sequence[Record]) -> str:
         "not clean",
     ]
     rows = []
-    for command, faults in _group(records, "command"):
+    last = {(one["command"], one.get("call"), one.get("fault")): one for one in records}
+    for command, faults in _group(list(last.values()), "command"):
         ends = Counter(one["outcome"] for one in faults)
         unclean = sum(count for outcome, count in ends.items() if outcome.startswith("not"))
         counts = (len(faults), ends["refused"], ends["refused, new"], ends["done"], unclean)
@@ -98,6 +103,60 @@ def write_traps(records: Sequence[Record]) -> str:
     )
 
 
+def write_mutants(records: Sequence[Record]) -> str:
+    """By module: changes of the code, and how many of them a test finds; the last try counts."""
+    last = {(one["module"], one["change"]): one for one in records}
+    rows = [
+        [module, str(len(tried)), str(sum(one["outcome"] == "killed" for one in tried))]
+        for module, tried in sorted(_group(list(last.values()), "module"))
+    ]
+    return _end_with_sum(["module", "changes", "found by a test"], rows)
+
+
+def write_fuzzing(records: Sequence[Record]) -> str:
+    """By reader: for how long it was fuzzed, and what came of the files."""
+    header = ["reader", "s of the processor", "files", "refused", "read", "anything else"]
+    rows = []
+    for reader, rounds in _group(records, "reader"):
+        counts: Counter[str] = Counter()
+        for one in rounds:
+            counts.update(one["counts"])
+            counts.update(one["again"])
+        seconds = sum(one.get("processor_seconds", 0) for one in rounds)
+        known = counts["refused"], counts["read"]
+        shown = (seconds, counts.total(), *known, counts.total() - sum(known))
+        rows.append([reader, *map(str, shown)])
+    return _end_with_sum(header, rows)
+
+
+def write_isolation(records: Sequence[Record]) -> str:
+    """One sentence: what the last measurement of the other process found."""
+    if not records:
+        return "There are no records yet."
+    last = records[-1]
+    ratio, repeats = last["processor"]["ratio"], len(last["runs"]) // 2
+    return (
+        f"A good log of {last['rows']:,} rows takes {ratio:.2f} times the processor time that it "
+        f"takes without the other process (median of {repeats} in turn)."
+    )
+
+
+def write_determinism(records: Sequence[Record]) -> str:
+    """By case: how many numbers of the record differ from those of one core."""
+    header = ["advice", "numbers", "different", "largest relative difference", "same policy"]
+    rows = [
+        [
+            one["case"],
+            str(one["numbers"]),
+            str(one["differing"]),
+            f"{one['largest_relative_difference']:.0e}",
+            "yes" if one["same_policy"] else "no",
+        ]
+        for one in records
+    ]
+    return format_markdown(header, rows) if rows else "There are no records yet."
+
+
 TABLES: dict[str, tuple[Path, Callable[[Sequence[Record]], str]]] = {
     f"faults-{name}": (Path(FOLDER, f"{file}.jsonl"), write)
     for name, file, write in (
@@ -106,6 +165,10 @@ TABLES: dict[str, tuple[Path, Callable[[Sequence[Record]], str]]] = {
         ("mutations", "mutations", write_mutations),
         ("scales", "reward_scale", write_scales),
         ("traps", "traps", write_traps),
+        ("mutants", "mutants", write_mutants),
+        ("fuzzing", "fuzzing", write_fuzzing),
+        ("isolation", "isolation_cost", write_isolation),
+        ("determinism", "determinism", write_determinism),
     )
 }
 """By the names that pages call them: the file below the folder of results, and its writer."""

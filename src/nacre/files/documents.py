@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
+from pathlib import Path
 from typing import Any
 
+LARGEST_TOML = 1_000_000
 DEEPEST = 64
 MOST_KEY_PARTS = 32
 
@@ -47,6 +50,25 @@ def check_depth(content: bytes) -> None:
                 raise BoundsError(f"nested more than {DEEPEST} deep")
         else:
             depth -= 1
+
+
+def read_toml(path: Path, *, largest: int = LARGEST_TOML) -> dict[str, Any]:
+    """The document of a file that people write.
+
+    Raises:
+        BoundsError: If it is no regular file, or larger or nested deeper than allowed.
+        OSError: If it cannot be read.
+        ValueError: If it is not UTF-8 or not TOML.
+    """
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise BoundsError("no regular file")
+    with path.open("rb") as file:
+        content = file.read(largest + 1)
+    if len(content) > largest:
+        raise BoundsError(f"larger than {largest:,} bytes")
+    text = content.decode("utf-8-sig")
+    check_toml(text)
+    return tomllib.loads(text)
 
 
 def check_toml(text: str) -> None:

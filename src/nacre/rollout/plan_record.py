@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from pydantic import Field, FiniteFloat, ValidationError
 
 from nacre.advice.record_parts import Interval, Number, Part
 from nacre.errors import InputError
+from nacre.files.documents import parse_json
 from nacre.files.manifest import digest_json
 from nacre.logs.checks.problems import show_path
 from nacre.rollout.design import Design, UnitKind
@@ -176,9 +176,11 @@ def read_plan(path: str | os.PathLike[str]) -> Plan:
     source = source / FILE_NAME if source.is_dir() else source
     shown = show_path(source)
     try:
-        if source.stat().st_size > LARGEST_FILE:
-            raise InputError(f"{shown}: larger than {LARGEST_FILE:,} bytes; not a plan of ours")
-        document = json.loads(source.read_bytes())
+        if source.stat().st_size > LARGEST_FILE or not source.is_file():
+            raise InputError(
+                f"{shown}: larger than {LARGEST_FILE:,} bytes or no file; not a plan of ours"
+            )
+        document = parse_json(source.read_bytes(), largest=LARGEST_FILE)
     except OSError as error:
         raise InputError(
             f"{shown}: cannot be read ({error.strerror}); give the file that `nacre plan --out` "

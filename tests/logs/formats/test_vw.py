@@ -41,6 +41,8 @@ def test_rows_are_episodes_of_one_step(tmp_path: Path) -> None:
         ("shared | a\n0:1:0.5 | b\n", "line 1 is of the form cb_adf"),
         ("1 | a\n", "line 1 begins with '1'; write action:cost:probability"),
         ("0:1:0.5 | a\n", "actions counted from 1"),
+        ("1:1:0.5 | a\n1000000000:1:0.5 | a\n", "line 2 begins with '1000000000:1:0.5'"),
+        (f"{'9' * 5000}:1:0.5 | a\n", "counted from 1 to 100,000"),
         ("1:1:0.5 | a:b\n", "line 1: could not convert"),
         ("1:1:0.5 |\n", "has 0 different features"),
     ],

@@ -18,6 +18,7 @@ import numpy as np
 from gymnasium.spaces import Space
 from numpy.typing import NDArray
 
+from nacre.files.documents import parse_json
 from nacre.logs.checks.problems import Problems, show
 from nacre.logs.formats.array_sources import WholeArrays
 from nacre.logs.formats.hdf5 import find_refusal, is_own, open_hdf5
@@ -29,6 +30,7 @@ from nacre.logs.storage.stores import Store, release
 
 PREFIX = "minari:"
 _METADATA, _MAIN = "metadata.json", "main_data.hdf5"
+_LARGEST_METADATA = 10_000_000
 _EPISODE = re.compile(r"episode_([0-9]+)")
 _ARRAYS = {
     "observation": "observations",
@@ -243,7 +245,7 @@ def _check_shapes(episodes: list[_Episode], names: list[str], problems: Problems
 
 def _read_metadata(path: Path, problems: Problems) -> tuple[Metadata, list[Leaf]]:
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = parse_json(path.read_bytes(), largest=_LARGEST_METADATA)
         form = document.get("data_format", "hdf5")
     except (OSError, ValueError, AttributeError, RecursionError) as error:
         problems.add(

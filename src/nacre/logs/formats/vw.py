@@ -18,6 +18,7 @@ from nacre.logs.storage.stores import Store
 
 _LABEL = re.compile(r"([0-9]+):([-+.0-9eE]+):([-+.0-9eE]+)")
 MOST_FEATURES = 2000
+MOST_ACTIONS = 100_000
 
 
 class VowpalWabbit:
@@ -92,10 +93,10 @@ def _read_label(line: str, number: int, problems: Problems) -> tuple[int, float,
         )
         return None
     match = _LABEL.fullmatch(words[0]) if len(words) == 1 else None
-    if match is None or int(match[1]) < 1:
+    if match is None or len(match[1]) > 9 or not 1 <= int(match[1]) <= MOST_ACTIONS:
         problems.add(
             f"line {number} begins with {show(head)}",
-            "write action:cost:probability | features, actions counted from 1",
+            f"write action:cost:probability | features, actions counted from 1 to {MOST_ACTIONS:,}",
         )
         return None
     return int(match[1]), float(match[2]), float(match[3])

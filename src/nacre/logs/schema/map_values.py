@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import codecs
 import math
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from nacre.errors import InputError
+from nacre.files import documents
 from nacre.logs.checks.problems import Problems, show, show_path
 from nacre.logs.schema.parts import MASK, VECTORS
 
@@ -40,7 +40,7 @@ def read_toml(path: Path) -> dict[str, Any]:
         InputError: If there is none.
     """
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return documents.read_toml(path)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise InputError(

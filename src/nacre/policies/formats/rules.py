@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from nacre.errors import InputError
+from nacre.files.documents import read_toml
 from nacre.logs import Log
 from nacre.logs.schema.map_values import Label
 from nacre.logs.schema.naming import action_labels
@@ -33,6 +33,7 @@ MOST_CELLS = 10_000
 _ANSWERS = ("action", "probabilities", "mean", "std")
 _BOUNDS = ("above", "from", "below", "to", "equals")
 
+LARGEST_FILE = 20_000_000
 Interval = tuple[np.float32, np.float32]
 
 
@@ -49,7 +50,7 @@ class RulesFormat(PolicyFormat):
         if signature is None:
             raise InputError(f"{path}: a rule needs the log, whose columns it names; give log=…")
         try:
-            document = tomllib.loads(path.read_text(encoding="utf-8"))
+            document = read_toml(path, largest=LARGEST_FILE)
             names = name_observations(signature, options.log)
             labels = action_labels(options.log) if options.log is not None else None
             return build_rule(document, signature, names, labels or ()), {"source": "rule"}
