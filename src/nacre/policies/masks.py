@@ -5,12 +5,15 @@ from __future__ import annotations
 import dataclasses
 
 import jax.numpy as jnp
+from gymnasium.spaces import Discrete
 
+from nacre.logs.schema.spaces import is_masked
 from nacre.policies.network_policy import MLPPolicy
 from nacre.policies.networks import Scaling
 from nacre.policies.policy import Policy, Signature
 from nacre.policies.records import RecordedPolicy
 from nacre.policies.rules import RulePolicy
+from nacre.policies.tabular import TabularPolicy
 
 
 def respect_mask(policy: Policy, signature: Signature) -> Policy:
@@ -24,7 +27,9 @@ def respect_mask(policy: Policy, signature: Signature) -> Policy:
         signature: The log's spaces.
     """
     own = policy.signature
-    if not signature.n_masked or own.n_masked or own.action_size != signature.action_size:
+    if not signature.masks or own.masks or own.action_size != signature.action_size:
+        return policy
+    if isinstance(own.observation_space, Discrete) != is_masked(signature.observation_space):
         return policy
     if isinstance(policy, MLPPolicy):
         missing = signature.observation_size - own.observation_size
@@ -38,7 +43,7 @@ def respect_mask(policy: Policy, signature: Signature) -> Policy:
     if isinstance(policy, RecordedPolicy):
         clone = dataclasses.replace(policy.clone, signature=signature)
         return dataclasses.replace(policy, clone=clone)
-    if isinstance(policy, RulePolicy):
+    if isinstance(policy, RulePolicy | TabularPolicy):
         return dataclasses.replace(policy, signature=signature)
     return policy
 

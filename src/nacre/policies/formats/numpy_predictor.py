@@ -167,9 +167,13 @@ class Predictor:
     def _evaluate(self, rows: Any) -> Any:
         """What the head reads, a row each: -inf for actions that the row does not allow."""
         outputs, mask = self._evaluate_all(rows), self.observation_space.get("mask", 0)
-        if not mask:
+        texts = self.observation_space.get("allowed")
+        if not mask and not texts:
             return outputs
-        allowed = rows[:, -mask:] > 0.5
+        if texts:
+            allowed = np.array([[sign == "1" for sign in texts[row]] for row in rows])
+        else:
+            allowed = rows[:, -mask:] > 0.5
         allowed = allowed | ~allowed.any(axis=-1, keepdims=True)
         masked = np.where(allowed, outputs, -np.inf)
         silent = np.isneginf(masked).all(axis=-1, keepdims=True)
