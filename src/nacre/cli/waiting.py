@@ -23,6 +23,7 @@ from nacre.logs.addresses import is_address, show_address
 from nacre.policies import CloneConfig, Policy, PolicyOptions, read_policy_with_provenance
 from nacre.policies.exploring import add_exploration
 from nacre.policies.networks import check_activation
+from nacre.policies.signatures import read_signature
 
 if TYPE_CHECKING:
     from nacre.simulators.registry import World
@@ -83,6 +84,7 @@ def read_policy_aloud(
     quiet: bool,
     normalization: Path | None = None,
     activation: str | None = None,
+    signature: Path | None = None,
     epsilon: float = 0.0,
 ) -> tuple[Policy, dict[str, Any]]:
     """Read a policy with its provenance, and show how far that is if it has to be cloned."""
@@ -93,6 +95,7 @@ def read_policy_aloud(
             clone=CloneConfig(on_steps=tell),
             normalization=normalization,
             activation=check_activation(activation),
+            signature=read_signature(signature),
         )
         policy, provenance = read_policy_with_provenance(source, options)
         return add_exploration(policy, epsilon), provenance
@@ -105,11 +108,13 @@ def read_for_world(
     epsilon: float = 0.0,
     normalization: Path | None = None,
     activation: str | None = None,
+    signature: Path | None = None,
 ) -> Policy:
     """Read a policy that acts in a world, whose spaces stand in where its file has none."""
     options = PolicyOptions(
         normalization=normalization,
         activation=check_activation(activation),
+        signature=read_signature(signature),
         fallback=world.signature,
     )
     return add_exploration(read_policy_with_provenance(source, options)[0], epsilon)

@@ -23,6 +23,7 @@ from nacre.cli.commands.options import (
     Normalization,
     Quiet,
     Seed,
+    SignatureFile,
     Start,
     Workers,
     choose_engine,
@@ -129,6 +130,7 @@ def advise(
     start: Start = None,
     normalization: Normalization = None,
     activation: ActivationName = None,
+    signature: SignatureFile = None,
     columns: Columns = None,
     assignments: Assignments = None,
     cache_dir: CacheDir = None,
@@ -198,10 +200,13 @@ def advise(
         quiet=quiet,
         normalization=normalization,
         activation=activation,
+        signature=signature,
     )
     given = [*stages.candidates]
     for path in candidate or []:
-        proposed, _ = read_policy_aloud(path, data, seed=seed, quiet=quiet)
+        proposed, _ = read_policy_aloud(
+            path, data, seed=seed, quiet=quiet, activation=activation, signature=signature
+        )
         given.append(Candidate(path.stem, proposed, f"given as {path.name}"))
     config = dataclasses.replace(suggest_config(data), **changes)
     config = add_cost_factors(config, frontier or ())

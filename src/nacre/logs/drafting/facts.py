@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -75,7 +76,7 @@ class Facts:
         numbers = self.numbers
         if numbers is None or self.n_rows < FEWEST_COUNTED:
             return False
-        return bool((np.diff(numbers) == 1).all())
+        return bool((np.diff(numbers[~np.isnan(numbers)]) == 1).all())
 
     @property
     def is_flag(self) -> bool:
@@ -142,11 +143,28 @@ def _look_at_values(name: str, categories: Categories) -> Facts:
         absent = wordy if worded else ()
         lost = sum(facts.counts[facts.values.index(text)] for text in (*usual, *absent))
         n_missing = facts.n_missing + lost
-        return replace(facts, kind="number", cleaning=cleaning, absent=absent, n_missing=n_missing)
+        read = None if cleaning else _read_numbers(categories, (*usual, *absent))
+        return replace(
+            facts,
+            kind="number",
+            cleaning=cleaning,
+            absent=absent,
+            n_missing=n_missing,
+            numbers=read,
+        )
     from nacre.logs.formats.arrow_times import find_time_formats
 
     formats = find_time_formats(given)
     return facts if formats is None else _as_times(facts, categories, formats)
+
+
+def _read_numbers(categories: Categories, absent: Sequence[str]) -> NDArray[np.float64]:
+    """(N,) numbers that are written as texts, NaN where one is missing."""
+    told = [
+        np.nan if text in absent or text is None else float(write_sign(str(text)))
+        for text in categories.values
+    ]
+    return np.array([*told, np.nan])[categories.codes]
 
 
 def _as_times(facts: Facts, categories: Categories, formats: tuple[str, ...]) -> Facts:
@@ -160,6 +178,9 @@ def _as_times(facts: Facts, categories: Categories, formats: tuple[str, ...]) ->
         parsed = parse_times(pa.array(values, pa.large_string()), form).cast(pa.int64())
         seconds = np.asarray(parsed.cast(pa.float64()).to_numpy(zero_copy_only=False))
     else:
+        zoned = [getattr(value, "tzinfo", None) is not None for value in values]
+        if any(zoned):
+            values = [value.astimezone(datetime.UTC).replace(tzinfo=None) for value in values]
         seconds = np.array(values, "datetime64[s]").astype(np.int64).astype(np.float64)
     return replace(
         facts,

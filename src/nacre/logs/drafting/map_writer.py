@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,12 +11,19 @@ import numpy as np
 from nacre.logs.checks.problems import Problems, show_key, show_names
 from nacre.logs.drafting.facts import Facts
 from nacre.logs.drafting.roles import KEPT, MASKED, MOST_ACTIONS, Roles
+from nacre.logs.formats.cleaning import JOINED
 from nacre.logs.schema.encoding import DAY
 from nacre.logs.schema.map_values import BY_COLUMN
 from nacre.logs.schema.mapping import ColumnMap
 from nacre.logs.schema.masks import find_labelled
 from nacre.logs.schema.recognition import listed
 
+COSTS = {
+    *("cost", "costs", "expense", "expenses", "loss", "losses", "pain", "delay", "wait", "waiting"),
+    *("complaint", "complaints", "churn", "churned", "readmission", "readmitted", "mortality"),
+    *("death", "died", "error", "errors", "defects", "downtime", "penalty", "regret", "risk"),
+}
+"""Words in names of columns of which less is better."""
 FEW_CATEGORIES = 30
 """Categories of a column that get a place each in a draft."""
 RARE_SHARE = 0.01
@@ -63,10 +71,12 @@ class MapWriter:
 
     def _find_signs(self) -> list[str]:
         """Signs of the whole file that columns of texts ask for, such as a decimal comma."""
+        labelled = self._roles.columns.get("action") if self._tables["labels"] else None
         found = {
-            one.cleaning.partition(" or ")[0]
+            entry.partition(" or ")[0]
             for name, one in self._facts.items()
-            if one.cleaning and "unit." not in one.cleaning and name not in self._ignored
+            for entry in one.cleaning.split(JOINED)
+            if entry and not entry.startswith("unit.") and name not in (*self._ignored, labelled)
         }
         return [line for line in sorted(found) if getattr(self._given, line.split()[0]) is None]
 
@@ -77,6 +87,11 @@ class MapWriter:
         line = f"{show_key(name)} = {json.dumps(entry, ensure_ascii=False)}"
         if not any(one.startswith(f"{show_key(name)} = ") for one in self._tables[key]):
             self._tables[key].append(line + (f"  # {comment}" if comment else ""))
+
+    def _enter_unit(self, one: Facts) -> None:
+        for entry in one.cleaning.split(JOINED):
+            if entry.startswith("unit."):
+                self._enter("unit", one.name, json.loads(entry.rpartition(" = ")[2]))
 
     def _line(self, part: str, comment: str = "") -> list[str]:
         names = self._roles.columns.get(part)
@@ -133,7 +148,7 @@ class MapWriter:
         for name in usable:
             self._encode(name, self._facts[name])
         numbered = isinstance(given, str) and usable and self._facts[given].is_whole
-        if numbered and any(map(MASKED.fullmatch, self._facts)):
+        if numbered and not self._is_settled(usable[0]):
             self._enter("encode", usable[0], "one_hot", "what is allowed is a part of the state")
         comment = "# Only what was known BEFORE the action was chosen. CHECK each of them."
         if given is not None:
@@ -143,6 +158,13 @@ class MapWriter:
             return ["# observation = […]: name the columns that were known before the action"]
         items = ", ".join(json.dumps(name, ensure_ascii=False) for name in usable)
         return [comment, f"observation = [{items}]", *self._write_successors(usable)]
+
+    def _is_settled(self, state: str) -> bool:
+        """Whether what is allowed follows from the number of the state."""
+        masks = [one for name, one in self._facts.items() if MASKED.fullmatch(name)]
+        columns = [one.numbers for one in (self._facts[state], *masks) if one.numbers is not None]
+        pairs = np.unique(np.stack(columns), axis=1)
+        return pairs.shape[1] == len(np.unique(pairs[0]))
 
     def _reopen_observation(self) -> None:
         """One column that happens to have a known name, such as a state of a country, is not all.
@@ -227,8 +249,8 @@ class MapWriter:
             if one.n_distinct > 10 and len(self._frequent(one)) < one.n_distinct:
                 least = max(2, int(RARE_SHARE * one.n_rows))
                 self._enter("rare", name, least, "categories with fewer rows become one")
-        elif "unit." in one.cleaning:
-            self._enter("unit", name, json.loads(one.cleaning.partition(" = ")[2]))
+        else:
+            self._enter_unit(one)
         if one.n_missing:
             filled = "category" if one.kind == "category" else "median"
             self._enter("missing", name, filled, f"{one.n_missing:,} missing" * (one.n_missing > 0))
@@ -246,9 +268,12 @@ class MapWriter:
         one = self._facts[names]
         if one.n_missing:
             self._enter("missing", names, "drop", f"{one.n_missing:,} missing")
-        if one.cleaning and "unit." in one.cleaning:
-            self._enter("unit", names, json.loads(one.cleaning.partition(" = ")[2]))
         contiguous = one.is_whole and list(one.values) == list(range(len(one.values)))
+        if one.cleaning and one.n_distinct <= NUMBERED_ACTIONS:
+            # A few doses or prices, written with their unit, are choices.
+            self._enter("labels", "action", sorted(one.values, key=_find_size), "CHECK")
+            return self._line("action")
+        self._enter_unit(one)
         few = one.n_distinct <= (MOST_ACTIONS if one.kind == "category" else NUMBERED_ACTIONS)
         if few and not contiguous and not one.cleaning:
             comment = "add actions that exist but were never chosen"
@@ -283,10 +308,18 @@ class MapWriter:
         one = self._facts.get(str(name))
         if one is not None and (one.n_missing):
             self._enter("missing", "reward", "drop", f"{one.n_missing:,} missing")
-        if one is not None and "unit." in one.cleaning:
-            self._enter("unit", one.name, json.loads(one.cleaning.partition(" = ")[2]))
+        if one is not None:
+            self._enter_unit(one)
         self._label("reward")
-        lines = self._line("reward", "what it earned, more is better")
+        words = set(re.split(r"[^a-z]+", str(name).lower()))
+        if self._given.lower_is_better or not words.isdisjoint(COSTS):
+            lines = self._line("reward", "less is better, as the next line says")
+            guess = (
+                "" if self._given.lower_is_better else "  # CHECK: the reward is minus this column"
+            )
+            lines.append(f"lower_is_better = true{guess}")
+        else:
+            lines = self._line("reward", "what it earned, more is better")
         if "propensity" in self._roles.columns:
             lines += self._line("propensity", "the old policy's probability of the action taken")
         return lines
@@ -306,3 +339,9 @@ class MapWriter:
             for name, reason in self._ignored.items()
         ]
         return [*lines, "]"]
+
+
+def _find_size(text: object) -> tuple[float, str]:
+    """By the first number in a text such as "2,5 mg"."""
+    found = re.search(r"[0-9]+(?:[.,][0-9]+)?", str(text))
+    return float(found[0].replace(",", ".")) if found else 0.0, str(text)
