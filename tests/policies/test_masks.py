@@ -17,6 +17,7 @@ import pytest
 from gymnasium.spaces import Box, Discrete
 
 from nacre.costs import LogStates, TransportCost, groups
+from nacre.costs.fit import check_log_fits
 from nacre.errors import InputError
 from nacre.learners.one_step import ScoreObjective, follow_mask
 from nacre.learners.policy_tree import grow_tree
@@ -36,10 +37,10 @@ from nacre.policies import (
     read_policy,
     write_policy,
 )
-from nacre.policies.exploring import add_exploration
+from nacre.policies.exploring import ExploringPolicy, add_exploration
 from nacre.policies.formats.numpy_predictor import Predictor
 from nacre.policies.masks import respect_mask
-from nacre.policies.mixture import mix_policies
+from nacre.policies.mixture import MixturePolicy, mix_policies
 from nacre.policies.networks import Scaling
 from tests.support.policies import expect
 
@@ -312,3 +313,20 @@ def test_numbered_states_with_masks_cost_what_enumeration_says(numbered: Log) ->
     moved = np.abs(first[:, 0] - second[:, 0])
     expected = float(shares @ (5.0 * moved + (1.0 - moved)))
     assert COST.evaluate(old, new, numbered).total == pytest.approx(expected, rel=1e-4)
+
+
+def test_policies_that_were_not_read_with_the_log_are_masked_or_refused(numbered: Log) -> None:
+    spaces = Signature(numbered.observation_space, numbered.action_space)
+    plain = TabularPolicy.from_probabilities(np.tile([0.5, 0.3, 0.2], (6, 1)))
+    mixed = MixturePolicy(plain, plain, jnp.asarray(0.5))
+    explored = ExploringPolicy(mixed, jnp.asarray(0.1))
+    for policy in (plain, mixed, explored):
+        with pytest.raises(InputError, match="may take actions that the log does not allow"):
+            check_log_fits(numbered, policy)
+        masked = respect_mask(policy, spaces)
+        check_log_fits(numbered, masked)
+        said = ask_probabilities(masked, np.arange(6))
+        assert (said[:4][BY_STATE == 0] == 0).all()
+        assert (said[4:] > 0).all()
+    fewer = TabularPolicy.from_probabilities(np.full((4, 2), 0.5))
+    assert respect_mask(fewer, spaces) is fewer

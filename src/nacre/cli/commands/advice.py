@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -30,6 +31,10 @@ from nacre.cli.commands.options import (
     read_confidence,
 )
 from nacre.errors import InputError
+
+if TYPE_CHECKING:
+    from nacre.learners.base import Candidate
+    from nacre.logs import Log
 
 app = typer.Typer()
 
@@ -165,7 +170,6 @@ def advise(
     from nacre.cli.joining import add_stages, find_old_policy, find_plan, take_since
     from nacre.cli.waiting import read_log_aloud, read_policy_aloud
     from nacre.costs import describe_cost, read_cost
-    from nacre.learners.base import Candidate
     from nacre.policies import find_uncertainty
     from nacre.tracking import combine_reporters, open_tracking
     from nacre.training.progress_display import open_reporter
@@ -193,21 +197,16 @@ def advise(
     policy = find_old_policy(plan, plan_file, policy if _is_given(context, "policy") else None)
     stages = add_stages(data, live, plan, plan_file, stage=stage, seed=seed, quiet=quiet)
     data, changes = stages.log, stages.count_look(changes)
+    reading: dict[str, Any] = {
+        "seed": seed,
+        "quiet": quiet,
+        "activation": activation,
+        "signature": signature,
+    }
     old, origin = read_policy_aloud(
-        policy,
-        stages.log_for(policy),
-        seed=seed,
-        quiet=quiet,
-        normalization=normalization,
-        activation=activation,
-        signature=signature,
+        policy, stages.log_for(policy), normalization=normalization, **reading
     )
-    given = [*stages.candidates]
-    for path in candidate or []:
-        proposed, _ = read_policy_aloud(
-            path, data, seed=seed, quiet=quiet, activation=activation, signature=signature
-        )
-        given.append(Candidate(path.stem, proposed, f"given as {path.name}"))
+    given = [*stages.candidates, *_read_candidates(candidate or (), data, reading)]
     config = dataclasses.replace(suggest_config(data), **changes)
     config = add_cost_factors(config, frontier or ())
     config = config if seconds is None else set_budget(config, seconds)
@@ -301,6 +300,21 @@ def report(
         console.print_json({"page": str(page)})
     elif not quiet:
         typer.echo(str(page))
+
+
+def _read_candidates(
+    paths: Sequence[Path], log: Log, reading: Mapping[str, Any]
+) -> list[Candidate]:
+    """Policies of the user's own, named by their files."""
+    from nacre.advice.names import name_files
+    from nacre.cli.waiting import read_policy_aloud
+    from nacre.learners.base import Candidate
+
+    found = []
+    for path, name in zip(paths, name_files(paths), strict=True):
+        proposed, _ = read_policy_aloud(path, log, **reading)
+        found.append(Candidate(name, proposed, f"given as {path.name}"))
+    return found
 
 
 def _read_changes(file: Path | None, options: dict[str, Any]) -> dict[str, Any]:
