@@ -73,10 +73,25 @@ class Cleaning:
             name: The column.
             chunk: Large strings.
         """
-        unit = self.units.get(name)
         usual = self.decimal == "." and not (self.thousands or self.missing_values)
-        if unit is None and usual and not _has_signs(chunk):
+        if name not in self.units and usual and not _has_signs(chunk):
             return None
+        plain = self._strip(name, chunk)
+        absent = pc.is_in(plain, value_set=pa.array(["", *self.missing_values], plain.type))
+        try:
+            return pc.cast(pc.if_else(absent, pa.scalar(None, plain.type), plain), pa.float64())
+        except pa.ArrowInvalid:
+            return None
+
+    def ease(self, name: str, chunk: Any) -> Any:
+        """Return a chunk of texts with those that are numbers in their usual writing."""
+        plain = self._strip(name, chunk)
+        numbers = pc.fill_null(pc.match_substring_regex(plain, f"^{NUMBER}$"), False)
+        return pc.if_else(numbers, plain, chunk)
+
+    def _strip(self, name: str, chunk: Any) -> Any:
+        """Return texts without unit and groups of digits, decimals behind a point."""
+        unit = self.units.get(name)
         plain = chunk if unit is None else pc.replace_substring(chunk, unit, "")
         if self.thousands is not None:
             plain = pc.replace_substring(plain, self.thousands, "")
@@ -84,12 +99,7 @@ class Cleaning:
             plain = pc.replace_substring(plain, self.decimal, ".")
         plain = pc.replace_substring_regex(plain, pattern=_DASH, replacement="-")
         plain = pc.replace_substring_regex(plain, pattern=_PARENTHESES, replacement=r"-\1")
-        plain = pc.utf8_trim_whitespace(plain)
-        absent = pc.is_in(plain, value_set=pa.array(["", *self.missing_values], plain.type))
-        try:
-            return pc.cast(pc.if_else(absent, pa.scalar(None, plain.type), plain), pa.float64())
-        except pa.ArrowInvalid:
-            return None
+        return pc.utf8_trim_whitespace(plain)
 
 
 def _has_signs(chunk: Any) -> bool:
