@@ -1,4 +1,4 @@
-"""Five more tables, as other programs export them: a hospital, a shop, a thermostat, a sheet."""
+"""More tables, as other programs export them: a hospital, a shop, a thermostat, a sheet."""
 
 from __future__ import annotations
 
@@ -94,10 +94,22 @@ def make_months(folder: Path, rng: np.random.Generator, n: int = 60) -> Path:
     return folder / "campaign"
 
 
+def make_therapy(folder: Path, rng: np.random.Generator, n: int = 300) -> Path:
+    """A drug, its dose and how often it is given, chosen together."""
+    rows = []
+    for _ in range(n):
+        drug, dose, often = str(rng.choice(["A", "B"])), rng.uniform(1, 20), int(rng.integers(1, 4))
+        recovery = (drug == "B") + 0.05 * dose - 0.1 * often + rng.normal()
+        rows.append([rng.integers(20, 80), drug, f"{dose:.1f}", often, f"{recovery:.2f}"])
+    names = ["age", "therapy", "strength", "often", "recovery"]
+    return write_table(folder / "therapy.csv", names, rows)
+
+
 EXPORTS: dict[str, Callable[[Path, np.random.Generator], Path]] = {
     "pain in European writing": make_pain,
     "clicks with rare sites": make_clicks,
     "thermostat with gaps": make_thermostat,
     "spreadsheet with totals": make_sheet,
     "two files a month": make_months,
+    "several choices at once": make_therapy,
 }

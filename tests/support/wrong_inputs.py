@@ -35,6 +35,14 @@ MASKED = "\n".join(
 AMERICAN = OFFERS.replace("north", "1/31/2024 8:30 AM").replace("south", "2/1/2024 9:05 PM")
 SHORT_YEARS = OFFERS.replace("north", "31/01/24").replace("south", "01/02/24")
 EUROS = re.sub(r",(\d)\.(\d)\n", r',"\1.000,\2 €"\n', OFFERS)
+MIXED = "age,drug,dose,gain\n30,A,1,1\n41,B,2,2\n52,A,2,3\n63,B,1,1\n"
+MIXED_MAP: Mapping[str, Any] = {
+    "episode": False,
+    "terminated": True,
+    "observation": ["age"],
+    "action": ["drug", "dose"],
+    "reward": "gain",
+}
 STATES = "state,act,gain,allowed_0,allowed_1\n0,0,1,1,1\n1,1,2,0,1\n0,0,3,1,0\n"
 STATES_MAP: Mapping[str, Any] = {
     "episode": False,
@@ -275,6 +283,11 @@ COLUMNS = [
         "as many categories as rows",
         _offers(text=ROWS_OF_TOWNS),
         _offers(text=ROWS_OF_TOWNS, observation=["age"], encode=None, ignore=["region"]),
+    ),
+    Case(
+        "a text among several columns of the action",
+        Given({"log.csv": MIXED}, MIXED_MAP),
+        Given({"log.csv": MIXED}, {**MIXED_MAP, "labels": {"drug": ["A", "B"]}}),
     ),
     Case(
         "a mask without one of the actions",

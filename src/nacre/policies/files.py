@@ -120,8 +120,9 @@ def _check_file(source: str, form: PolicyFormat | None) -> PolicyFormat:
         )
     if (path / "rllib_checkpoint.json").is_file():
         raise InputError(
-            f"{path}: is a checkpoint of RLlib, which holds pickles; export the policy to ONNX: "
-            "algorithm.get_policy().export_model('export', onnx=11), and give export/model.onnx"
+            f"{path}: is a checkpoint of RLlib, which holds pickles; in Python give a function "
+            "that asks it, nacre.read_policy(lambda observation: algorithm.compute_single_action("
+            f"observation, explore=False), log=log), or {_EXPORT}"
         )
     if form is None and suffix in _PICKLES:
         raise InputError(

@@ -26,6 +26,7 @@ ANSWERS = {
     "pain in European writing": {"reward": "pain (0-10)"},
     "thermostat with gaps": {"reward": "comfort"},
     "spreadsheet with totals": {"action": "Rabatt", "reward": "Umsatz"},
+    "several choices at once": {"action": "therapy,strength,often", "reward": "recovery"},
 }
 """What nobody but the owner of a table can know."""
 
@@ -53,7 +54,8 @@ def follow_hints(invoke: Invoke, folder: Path, kind: str) -> list[str]:
     assert drafted.code == 0, drafted.err
     (step,) = find_next(drafted.out)
     if kind in ANSWERS:
-        for part, column in ANSWERS[kind].items():
+        for part, answer in ANSWERS[kind].items():
+            column = answer.partition(",")[0]
             assert re.search(
                 f"needed: which column is the {part}\\? .*{re.escape(column)}", drafted.out
             )

@@ -29,6 +29,7 @@ FEW_CATEGORIES = 30
 RARE_SHARE = 0.01
 MOST_MISSING = 0.5
 NUMBERED_ACTIONS = 12
+CHOSEN_BINS = 4
 
 
 class MapWriter:
@@ -263,6 +264,8 @@ class MapWriter:
         if roles.one_hot:
             self._enter("encode", "action", "from_one_hot", "one column for each action")
             return self._line("action")
+        if isinstance(names, tuple):
+            self._enter_choices(names)
         if isinstance(names, tuple) or names not in self._facts:
             return self._line("action")
         one = self._facts[names]
@@ -282,6 +285,22 @@ class MapWriter:
         if not contiguous or one.n_distinct > MOST_ACTIONS:
             roles.columns["action"] = (names,)
         return self._line("action")
+
+    def _enter_choices(self, names: Sequence[str]) -> None:
+        """Several columns that are chosen together: labels of a few values, intervals of many.
+
+        Where all of them hold numbers of many values, they stay a vector.
+        """
+        columns = [self._facts[name] for name in names if name in self._facts]
+        few = [one.kind == "category" or one.n_distinct <= NUMBERED_ACTIONS for one in columns]
+        if not any(few):
+            return
+        for one, is_few in zip(columns, few, strict=True):
+            if is_few:
+                self._enter("labels", one.name, sorted(one.values, key=_find_size), "CHECK")
+            else:
+                self._enter_unit(one)
+                self._enter("bins", one.name, CHOSEN_BINS, "CHECK: intervals of as many rows")
 
     def _write_mask(self, labels: Sequence[object]) -> list[str]:
         """Columns that say which actions were allowed, if there is one for each label."""
