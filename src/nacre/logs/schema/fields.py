@@ -78,7 +78,7 @@ class FieldReader:
         if rewards.dtype.kind not in "biuf":
             return rewards
         self._draft.provenance["lower_is_better"] = True
-        return -rewards.astype(np.float64)
+        return 0.0 - rewards.astype(np.float64)
 
     def _read_part(self, part: str, names: str | tuple[str, ...]) -> NDArray[Any] | None:
         if self._has_labels_of_several(part, names):
