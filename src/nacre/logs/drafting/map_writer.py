@@ -165,7 +165,7 @@ class MapWriter:
         masks = [one for name, one in self._facts.items() if MASKED.fullmatch(name)]
         columns = [one.numbers for one in (self._facts[state], *masks) if one.numbers is not None]
         pairs = np.unique(np.stack(columns), axis=1)
-        return pairs.shape[1] == len(np.unique(pairs[0]))
+        return bool(pairs.shape[1] == len(np.unique(pairs[0])))
 
     def _reopen_observation(self) -> None:
         """One column that happens to have a known name, such as a state of a country, is not all.

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from nacre.logs.checks.problems import Problems, show
 from nacre.logs.schema.draft import Draft
+from nacre.logs.schema.spaces import JSON
 
 MOST_COMBINATIONS = 1000
 """Combinations of several choices."""
@@ -41,7 +42,7 @@ def combine_choices(draft: Draft, problems: Problems) -> None:
     draft.fields["action"] = np.ravel_multi_index(tuple(choices.T), tuple(sizes.tolist()))
     draft.spaces["action"] = Discrete(n)
     ranges = (range(low, low + size) for low, size in zip(first, sizes, strict=True))
-    labels = [", ".join(map(str, one)) for one in product(*ranges)]
+    labels: list[JSON] = [", ".join(map(str, one)) for one in product(*ranges)]
     recorded = draft.provenance.get("labels")
     earlier = recorded if isinstance(recorded, dict) else {}
     draft.provenance["labels"] = {**earlier, "action": labels}
