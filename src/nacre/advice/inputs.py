@@ -22,10 +22,15 @@ from nacre.errors import InputError
 from nacre.learners.base import Candidate
 from nacre.logs import ColumnMap, Log, read_log
 from nacre.logs.acting import ACTING, find_acting
-from nacre.policies import find_uncertainty, read_policy_with_provenance, recall_uncertainty
-from nacre.policies.formats.base import PolicyOptions
-from nacre.policies.masks import respect_mask
-from nacre.policies.policy import Policy, Signature
+from nacre.policies import (
+    Policy,
+    PolicyOptions,
+    Signature,
+    find_uncertainty,
+    read_policy_with_provenance,
+    recall_uncertainty,
+    respect_mask,
+)
 from nacre.training.fitted_evaluation import as_rows
 
 LEAST_EPISODES = 4

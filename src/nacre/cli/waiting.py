@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,7 @@ from nacre.policies.networks import check_activation
 from nacre.policies.signatures import read_signature
 
 if TYPE_CHECKING:
+    from nacre.learners.base import Candidate
     from nacre.simulators.registry import World
 
 OPEN_FILES = Path("/proc/self/fd")
@@ -99,6 +100,18 @@ def read_policy_aloud(
         )
         policy, provenance = read_policy_with_provenance(source, options)
         return add_exploration(policy, epsilon), provenance
+
+
+def read_candidates(paths: Sequence[Path], log: Log, reading: Mapping[str, Any]) -> list[Candidate]:
+    """Policies of the user's own, named by their files."""
+    from nacre.advice.names import name_files
+    from nacre.learners.base import Candidate
+
+    found = []
+    for path, name in zip(paths, name_files(paths), strict=True):
+        proposed, _ = read_policy_aloud(path, log, **reading)
+        found.append(Candidate(name, proposed, f"given as {path.name}"))
+    return found
 
 
 def read_for_world(

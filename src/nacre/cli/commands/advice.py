@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -31,10 +30,6 @@ from nacre.cli.commands.options import (
     read_confidence,
 )
 from nacre.errors import InputError
-
-if TYPE_CHECKING:
-    from nacre.learners.base import Candidate
-    from nacre.logs import Log
 
 app = typer.Typer()
 
@@ -168,7 +163,7 @@ def advise(
     from nacre.cli.folders import check_folder
     from nacre.cli.interruption import explain_interruption
     from nacre.cli.joining import add_stages, find_old_policy, find_plan, take_since
-    from nacre.cli.waiting import read_log_aloud, read_policy_aloud
+    from nacre.cli.waiting import read_candidates, read_log_aloud, read_policy_aloud
     from nacre.costs import describe_cost, read_cost
     from nacre.policies import find_uncertainty
     from nacre.tracking import combine_reporters, open_tracking
@@ -206,7 +201,7 @@ def advise(
     old, origin = read_policy_aloud(
         policy, stages.log_for(policy), normalization=normalization, **reading
     )
-    given = [*stages.candidates, *_read_candidates(candidate or (), data, reading)]
+    given = [*stages.candidates, *read_candidates(candidate or (), data, reading)]
     config = dataclasses.replace(suggest_config(data), **changes)
     config = add_cost_factors(config, frontier or ())
     config = config if seconds is None else set_budget(config, seconds)
@@ -300,21 +295,6 @@ def report(
         console.print_json({"page": str(page)})
     elif not quiet:
         typer.echo(str(page))
-
-
-def _read_candidates(
-    paths: Sequence[Path], log: Log, reading: Mapping[str, Any]
-) -> list[Candidate]:
-    """Policies of the user's own, named by their files."""
-    from nacre.advice.names import name_files
-    from nacre.cli.waiting import read_policy_aloud
-    from nacre.learners.base import Candidate
-
-    found = []
-    for path, name in zip(paths, name_files(paths), strict=True):
-        proposed, _ = read_policy_aloud(path, log, **reading)
-        found.append(Candidate(name, proposed, f"given as {path.name}"))
-    return found
 
 
 def _read_changes(file: Path | None, options: dict[str, Any]) -> dict[str, Any]:

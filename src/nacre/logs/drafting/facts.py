@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -203,3 +204,16 @@ def open_facts(source: Source) -> dict[str, Facts]:
     """Return what all columns hold, by name; one without a name is left out when it is read."""
     named = [name for name in dict.fromkeys(source.names) if name.strip()]
     return {name: look_at(source, name) for name in named}
+
+
+def find_size(text: object) -> tuple[float, str]:
+    """By the first number in a text such as "2,5 mg"."""
+    found = re.search(r"[0-9]+(?:[.,][0-9]+)?", str(text))
+    return float(found[0].replace(",", ".")) if found else 0.0, str(text)
+
+
+def is_settled(state: Facts, masks: Sequence[Facts]) -> bool:
+    """Whether what is allowed follows from the number of the state."""
+    columns = [one.numbers for one in (state, *masks) if one.numbers is not None]
+    pairs = np.unique(np.stack(columns), axis=1)
+    return bool(pairs.shape[1] == len(np.unique(pairs[0])))

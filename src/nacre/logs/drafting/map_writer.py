@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 
 import numpy as np
 
 from nacre.logs.checks.problems import Problems, show_key, show_names
-from nacre.logs.drafting.facts import Facts
-from nacre.logs.drafting.roles import KEPT, MASKED, MOST_ACTIONS, Roles
+from nacre.logs.drafting.facts import Facts, find_size, is_settled
+from nacre.logs.drafting.roles import KEPT, MASKED, MOST_ACTIONS, Roles, is_cost
 from nacre.logs.formats.cleaning import JOINED
 from nacre.logs.schema.encoding import DAY
 from nacre.logs.schema.map_values import BY_COLUMN
@@ -18,12 +17,6 @@ from nacre.logs.schema.mapping import ColumnMap
 from nacre.logs.schema.masks import find_labelled
 from nacre.logs.schema.recognition import listed
 
-COSTS = {
-    *("cost", "costs", "expense", "expenses", "loss", "losses", "pain", "delay", "wait", "waiting"),
-    *("complaint", "complaints", "churn", "churned", "readmission", "readmitted", "mortality"),
-    *("death", "died", "error", "errors", "defects", "downtime", "penalty", "regret", "risk"),
-}
-"""Words in names of columns of which less is better."""
 FEW_CATEGORIES = 30
 """Categories of a column that get a place each in a draft."""
 RARE_SHARE = 0.01
@@ -148,8 +141,9 @@ class MapWriter:
         usable = [name for name in names if name in self._facts]
         for name in usable:
             self._encode(name, self._facts[name])
+        masks = [one for name, one in self._facts.items() if MASKED.fullmatch(name)]
         numbered = isinstance(given, str) and usable and self._facts[given].is_whole
-        if numbered and not self._is_settled(usable[0]):
+        if numbered and not is_settled(self._facts[usable[0]], masks):
             self._enter("encode", usable[0], "one_hot", "what is allowed is a part of the state")
         comment = "# Only what was known BEFORE the action was chosen. CHECK each of them."
         if given is not None:
@@ -159,13 +153,6 @@ class MapWriter:
             return ["# observation = […]: name the columns that were known before the action"]
         items = ", ".join(json.dumps(name, ensure_ascii=False) for name in usable)
         return [comment, f"observation = [{items}]", *self._write_successors(usable)]
-
-    def _is_settled(self, state: str) -> bool:
-        """Whether what is allowed follows from the number of the state."""
-        masks = [one for name, one in self._facts.items() if MASKED.fullmatch(name)]
-        columns = [one.numbers for one in (self._facts[state], *masks) if one.numbers is not None]
-        pairs = np.unique(np.stack(columns), axis=1)
-        return bool(pairs.shape[1] == len(np.unique(pairs[0])))
 
     def _reopen_observation(self) -> None:
         """One column that happens to have a known name, such as a state of a country, is not all.
@@ -274,7 +261,7 @@ class MapWriter:
         contiguous = one.is_whole and list(one.values) == list(range(len(one.values)))
         if one.cleaning and one.n_distinct <= NUMBERED_ACTIONS:
             # A few doses or prices, written with their unit, are choices.
-            self._enter("labels", "action", sorted(one.values, key=_find_size), "CHECK")
+            self._enter("labels", "action", sorted(one.values, key=find_size), "CHECK")
             return self._line("action")
         self._enter_unit(one)
         few = one.n_distinct <= (MOST_ACTIONS if one.kind == "category" else NUMBERED_ACTIONS)
@@ -297,7 +284,7 @@ class MapWriter:
             return
         for one, is_few in zip(columns, few, strict=True):
             if is_few:
-                self._enter("labels", one.name, sorted(one.values, key=_find_size), "CHECK")
+                self._enter("labels", one.name, sorted(one.values, key=find_size), "CHECK")
             else:
                 self._enter_unit(one)
                 self._enter("bins", one.name, CHOSEN_BINS, "CHECK: intervals of as many rows")
@@ -330,8 +317,7 @@ class MapWriter:
         if one is not None:
             self._enter_unit(one)
         self._label("reward")
-        words = set(re.split(r"[^a-z]+", str(name).lower()))
-        if self._given.lower_is_better or not words.isdisjoint(COSTS):
+        if self._given.lower_is_better or is_cost(str(name)):
             lines = self._line("reward", "less is better, as the next line says")
             guess = (
                 "" if self._given.lower_is_better else "  # CHECK: the reward is minus this column"
@@ -358,9 +344,3 @@ class MapWriter:
             for name, reason in self._ignored.items()
         ]
         return [*lines, "]"]
-
-
-def _find_size(text: object) -> tuple[float, str]:
-    """By the first number in a text such as "2,5 mg"."""
-    found = re.search(r"[0-9]+(?:[.,][0-9]+)?", str(text))
-    return float(found[0].replace(",", ".")) if found else 0.0, str(text)

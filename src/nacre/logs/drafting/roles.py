@@ -34,6 +34,12 @@ WORDS: Mapping[str, tuple[str, ...]] = {
     "order": ("timestamp", "time", "date", "datetime", "day", "when", "at"),
 }
 """Words that columns of such a part are called by. A draft asks to check what they suggest."""
+COSTS = {
+    *("cost", "costs", "expense", "expenses", "loss", "losses", "pain", "delay", "wait", "waiting"),
+    *("complaint", "complaints", "churn", "churned", "readmission", "readmitted", "mortality"),
+    *("death", "died", "error", "errors", "defects", "downtime", "penalty", "regret", "risk"),
+}
+"""Words in names of columns of which less is better."""
 MASKED = re.compile(r"allowed_.+", re.I)
 """Columns that say whether an action is allowed."""
 KEPT = re.compile(r"(allowed|probability|probabilities|old_probability|logit)_.+", re.I)
@@ -237,3 +243,8 @@ def _is_regular(facts: Facts) -> bool:
     steps = np.diff(seconds)
     usual = np.median(steps)
     return bool(0 < usual <= 6 * 3600 and (steps == usual).mean() >= REGULAR)
+
+
+def is_cost(name: str) -> bool:
+    """Whether less of a column of this name seems to be better."""
+    return not COSTS.isdisjoint(re.split(r"[^a-z]+", name.lower()))
