@@ -15,6 +15,7 @@ from nacre.errors import InputError
 from nacre.estimators import exact
 from nacre.estimators.base import Problem, report_nothing
 from nacre.estimators.tabular import Tabular
+from nacre.estimators.tabular_world import ask_table
 from nacre.learners.base import Candidate, LearningProblem
 from nacre.learners.net_actor_critic.first_policy import open_policy
 from nacre.learners.net_planning import OLD, Charges, PlannedWorld, climb, plan_switch
@@ -213,8 +214,8 @@ def test_what_numbered_states_forbid_is_neither_planned_nor_counted() -> None:
     )
     spaces = Signature(log.observation_space, log.action_space)
     policy = respect_mask(TabularPolicy.from_probabilities(given), spaces)
-    np.testing.assert_allclose(np.asarray(policy(np.arange(4)).probabilities), old, atol=1e-6)
-    opened = np.asarray(open_policy(policy, log)(np.arange(4)).probabilities)
+    np.testing.assert_allclose(ask_table(policy, np.arange(4)), old, atol=1e-6)
+    opened = ask_table(open_policy(policy, log), np.arange(4))
     assert (opened[allowed == 0] == 0).all()
     cost = TransportCost(0.05, 0.0, groups.indices([[0], [1, 2]]))
     start = np.asarray(log.starts)

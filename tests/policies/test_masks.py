@@ -24,7 +24,7 @@ from nacre.learners.policy_tree import grow_tree
 from nacre.logs import Log, read_log, write_log
 from nacre.logs.description import describe_columns
 from nacre.logs.drafting.column_map import draft_map
-from nacre.logs.schema.spaces import add_mask
+from nacre.logs.schema.spaces import MaskedDiscrete, add_mask
 from nacre.policies import (
     BlackBox,
     Categorical,
@@ -246,7 +246,7 @@ def numbered(tmp_path_factory: pytest.TempPathFactory) -> Log:
 
 
 def test_states_with_masks_of_their_own_keep_their_numbers(numbered: Log, tmp_path: Path) -> None:
-    assert isinstance(numbered.observation_space, Discrete)
+    assert isinstance(numbered.observation_space, MaskedDiscrete)
     assert numbered.observations.shape == (200,)
     np.testing.assert_array_equal(numbered.observation_space.allowed, BY_STATE == 1)
     write_log(numbered, tmp_path / "log.parquet")

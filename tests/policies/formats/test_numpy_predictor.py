@@ -185,13 +185,14 @@ def test_rules_on_plain_numbers_keep_their_names_and_masks(tmp_path: Path) -> No
     high = jnp.full((1, 3), jnp.inf)
     outputs = jnp.asarray(np.eye(2)[[1, 0]], jnp.float32)
     policy = RulePolicy(-high, high.at[0, 0].set(5.0), outputs, signature, "greedy")
-    inputs = {"columns": {"observation": ["stock", "allowed_0", "allowed_1"]}, "mask": 2}
+    names = ["stock", "allowed_0", "allowed_1"]
+    inputs = {"columns": {"observation": names}, "mask": 2}
     deliver_policy(policy, tmp_path, "new", {"inputs": inputs})
     rule = Rule(str(tmp_path / "new.toml"))
     for row in itertools.product((3.0, 8.0), (0.0, 1.0), (0.0, 1.0)):
         expected = int(policy(jnp.asarray([row], jnp.float32)).mode()[0])
         assert rule.predict(list(row))[0] == expected
-        named = dict(zip(inputs["columns"]["observation"], row, strict=True))
+        named = dict(zip(names, row, strict=True))
         assert rule.predict(named)[0] == expected
 
 

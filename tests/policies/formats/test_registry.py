@@ -9,6 +9,7 @@ from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from gymnasium.spaces import Box, Discrete
@@ -173,5 +174,5 @@ def test_checkpoints_of_rllib_are_asked_by_a_function(tmp_path: Path) -> None:
         lambda observation: algorithm.compute_single_action(observation, explore=False),
         signature=Signature(Box(-1, 1, (2,), np.float32), Discrete(2)),
     )
-    rows = np.array([[0.5, 0.0], [-0.5, 0.0]], np.float32)
+    rows = jnp.array([[0.5, 0.0], [-0.5, 0.0]])
     assert np.asarray(policy(rows).mode()).tolist() == [1, 0]
