@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from nacre import examples
-from nacre.advice.names import Names
+from nacre.advice.names import Names, name_files
 from nacre.costs import IndexSets, Transport, groups
 from nacre.costs.group_names import name_groups
 from nacre.logs import Log, read_log
@@ -108,3 +108,10 @@ def test_states_of_a_table_are_shown_as_its_rows(tmp_path: Path) -> None:
 def test_rare_categories_are_shown_as_other() -> None:
     encoding = ColumnEncoding("town", "one_hot", ("Bonn",), other=True, missing="category")
     assert [encoding.show(row) for row in np.eye(3).tolist()] == ["Bonn", "other", "missing"]
+
+
+def test_candidates_are_named_by_distinct_paths() -> None:
+    assert name_files(["a/new.zip", Path("b/old.v2.onnx")]) == ["new", "old.v2"]
+    assert name_files(["a/x/new.zip", "b/x/new.zip", "c.zip"]) == ["a/x/new", "b/x/new", "c"]
+    assert name_files(["new.zip", "a/new.onnx"]) == ["new", "a/new"]
+    assert name_files([]) == []

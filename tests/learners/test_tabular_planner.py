@@ -13,9 +13,16 @@ from nacre.costs import FiniteStates, TransportCost, groups
 from nacre.costs.family import SwitchingCost
 from nacre.errors import InputError
 from nacre.estimators import exact
+from nacre.estimators.base import Problem, report_nothing
+from nacre.estimators.tabular import Tabular
+from nacre.estimators.tabular_world import ask_table
 from nacre.learners.base import Candidate, LearningProblem
+from nacre.learners.net_actor_critic.first_policy import open_policy
 from nacre.learners.net_planning import OLD, Charges, PlannedWorld, climb, plan_switch
 from nacre.learners.tabular_planner import TabularPlanner
+from nacre.logs import Log
+from nacre.policies.masks import respect_mask
+from nacre.policies.policy import Signature
 from nacre.policies.tabular import TabularPolicy
 from nacre.simulators import FiniteWorld, random_policy, random_world
 from nacre.training.progress import NoProgress
@@ -188,3 +195,40 @@ def test_what_it_applies_to_and_wrong_settings() -> None:
     assert TabularPlanner().applies(LearningProblem(log, policy, cost, log.starts, 0.9)) == ""
     with pytest.raises(InputError, match="caution = -1: must not be negative"):
         TabularPlanner(caution=-1)
+
+
+def test_what_numbered_states_forbid_is_neither_planned_nor_counted() -> None:
+    """The old policy as given knows of no mask; gains are those of the true world with it."""
+    world, allowed = random_world(100, 4, 3), np.array([[1, 1, 0], [1, 1, 1], [0, 1, 1], [1, 1, 1]])
+    given = np.tile([0.3, 0.4, 0.3], (4, 1))
+    old = given * allowed / (given * allowed).sum(axis=1, keepdims=True)
+    sampled = world.sample_log(old, 6000, seed=100, horizon=30)
+    log = Log.from_arrays(
+        sampled.observations,
+        sampled.actions,
+        sampled.rewards,
+        sampled.terminated,
+        truncated=sampled.truncated,
+        next_observations=sampled.next_observations,
+        columns={"allowed": allowed[sampled.observations]},
+    )
+    spaces = Signature(log.observation_space, log.action_space)
+    policy = respect_mask(TabularPolicy.from_probabilities(given), spaces)
+    np.testing.assert_allclose(ask_table(policy, np.arange(4)), old, atol=1e-6)
+    opened = ask_table(open_policy(policy, log), np.arange(4))
+    assert (opened[allowed == 0] == 0).all()
+    cost = TransportCost(0.05, 0.0, groups.indices([[0], [1, 2]]))
+    start = np.asarray(log.starts)
+    problem = LearningProblem(log, policy, cost, start, world.discount)
+    planned = TabularPlanner().learn(jax.random.key(0), problem, NoProgress())
+    assert planned
+    question = Problem(log, policy, start, world.discount)
+    tabular = Tabular(replicates=100)
+    prepared = tabular.prepare(jax.random.key(0), question, report_nothing)
+    for one in planned:
+        table = read_table(one)
+        assert (table[allowed == 0] == 0).all()
+        assert one.policy.signature == spaces
+        found = tabular.estimate(jax.random.key(1), question, prepared, one.policy, report_nothing)
+        truth = float(exact.start_value(world, table) - exact.start_value(world, old))
+        assert abs(found.gain - truth) < 4 * found.standard_error + found.overlap_penalty

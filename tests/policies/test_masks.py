@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,14 @@ import pytest
 from gymnasium.spaces import Box, Discrete
 
 from nacre.costs import LogStates, TransportCost, groups
+from nacre.costs.fit import check_log_fits
 from nacre.errors import InputError
 from nacre.learners.one_step import ScoreObjective, follow_mask
 from nacre.learners.policy_tree import grow_tree
-from nacre.logs import Log, read_log
+from nacre.logs import Log, read_log, write_log
+from nacre.logs.description import describe_columns
 from nacre.logs.drafting.column_map import draft_map
-from nacre.logs.schema.spaces import add_mask
+from nacre.logs.schema.spaces import MaskedDiscrete, add_mask
 from nacre.policies import (
     BlackBox,
     Categorical,
@@ -30,13 +33,14 @@ from nacre.policies import (
     Policy,
     RulePolicy,
     Signature,
+    TabularPolicy,
     read_policy,
     write_policy,
 )
-from nacre.policies.exploring import add_exploration
+from nacre.policies.exploring import ExploringPolicy, add_exploration
 from nacre.policies.formats.numpy_predictor import Predictor
 from nacre.policies.masks import respect_mask
-from nacre.policies.mixture import mix_policies
+from nacre.policies.mixture import MixturePolicy, mix_policies
 from nacre.policies.networks import Scaling
 from tests.support.policies import expect
 
@@ -195,24 +199,31 @@ def test_costs_and_gradients_are_finite_with_masks() -> None:
     assert float(jnp.max(jnp.abs(gradient.network.weights[-1]))) > 0
 
 
-def test_numbered_states_with_masks_cost_what_enumeration_says(tmp_path: Path) -> None:
-    """Followed: a line says how such states are read. Then every state and mask is counted."""
+def write_numbered(path: Path, mask_of: Callable[[int], list[int]]) -> Path:
     rng = np.random.default_rng(100)
     lines = ["state,act,gain,allowed_0,allowed_1,allowed_2"]
     for _ in range(200):
-        mask = [1, *map(int, rng.random(2) < 0.5)]
-        lines.append(f"{rng.integers(4)},{rng.choice(np.flatnonzero(mask))},1,{str(mask)[1:-1]}")
-    path = tmp_path / "log.csv"
+        state = int(rng.integers(4))
+        mask = mask_of(state)
+        lines.append(f"{state},{rng.choice(np.flatnonzero(mask))},1,{str(mask)[1:-1]}")
     path.write_text("\n".join(lines) + "\n")
-    columns = {"episode": False, "terminated": True, "observation": "state", "reward": "gain"}
-    with pytest.raises(InputError, match=r'encode.state = "one_hot"'):
-        read_log(path, columns=columns)
+    return path
+
+
+NUMBERED = {"episode": False, "terminated": True, "observation": "state", "reward": "gain"}
+
+
+def test_states_whose_masks_change_cost_what_enumeration_says(tmp_path: Path) -> None:
+    """Followed: a line says how such states are read. Then every state and mask is counted."""
+    rng = np.random.default_rng(100)
+    path = write_numbered(tmp_path / "log.csv", lambda _: [1, *map(int, rng.random(2) < 0.5)])
+    with pytest.raises(InputError, match=r'same state.*encode.state = "one_hot"'):
+        read_log(path, columns=NUMBERED)
     drafted = tomllib.loads(draft_map(path, ["reward=gain"]).text)
     assert drafted["encode"] == {"state": "one_hot"}
     log = read_log(path, columns=drafted)
     signature = Signature(log.observation_space, log.action_space)
     old, new = (MLPPolicy.init(jax.random.key(i), signature, hidden=(8,)) for i in range(2))
-    cost = TransportCost(5.0, 1.0, groups.indices([[0], [1, 2]]), state_measure=LogStates())
     expected = 0.0
     for state, *mask in itertools.product(range(4), (1,), (0, 1), (0, 1)):
         row = np.array([*np.eye(4)[state], *mask], np.float32)
@@ -221,4 +232,101 @@ def test_numbered_states_with_masks_cost_what_enumeration_says(tmp_path: Path) -
         first, second = (np.asarray(weight / weight.sum()) for weight in weights)
         moved = abs(first[0] - second[0])
         expected += share * (5.0 * moved + 1.0 * (1.0 - moved))
-    assert cost.evaluate(old, new, log).total == pytest.approx(expected, rel=1e-4)
+    assert COST.evaluate(old, new, log).total == pytest.approx(expected, rel=1e-4)
+
+
+COST = TransportCost(5.0, 1.0, groups.indices([[0], [1, 2]]), state_measure=LogStates())
+BY_STATE = np.array([[1, 1, 1], [1, 0, 1], [0, 1, 0], [1, 1, 0]])
+
+
+@pytest.fixture(scope="module")
+def numbered(tmp_path_factory: pytest.TempPathFactory) -> Log:
+    path = tmp_path_factory.mktemp("numbered") / "log.csv"
+    return read_log(write_numbered(path, lambda s: BY_STATE[s].tolist()), columns=NUMBERED)
+
+
+def test_states_with_masks_of_their_own_keep_their_numbers(numbered: Log, tmp_path: Path) -> None:
+    assert isinstance(numbered.observation_space, MaskedDiscrete)
+    assert numbered.observations.shape == (200,)
+    np.testing.assert_array_equal(numbered.observation_space.allowed, BY_STATE == 1)
+    write_log(numbered, tmp_path / "log.parquet")
+    again = read_log(tmp_path / "log.parquet")
+    assert again.fingerprint() == numbered.fingerprint()
+    described = [row for row in describe_columns(numbered) if row["meaning"] == "allowed"]
+    assert [row["column"] for row in described] == ["allowed_0", "allowed_1", "allowed_2"]
+    assert described[0]["range"] == "in 3 of 4 states"
+
+
+@pytest.mark.parametrize("kind", ["table", "network", "greedy", "rule", "explored", "mixed"])
+def test_no_policy_of_numbered_states_takes_what_is_not_allowed(
+    numbered: Log, kind: str, tmp_path: Path
+) -> None:
+    signature = Signature(numbered.observation_space, numbered.action_space)
+    plain = Signature(Discrete(4), Discrete(3))
+    table = respect_mask(
+        TabularPolicy.from_probabilities(np.tile([0.5, 0.3, 0.2], (4, 1))), signature
+    )
+    network = respect_mask(MLPPolicy.init(jax.random.key(0), plain, hidden=(8,)), signature)
+    bounds = jnp.full((1, 1), jnp.inf)
+    outputs = jnp.asarray(np.eye(3)[[1, 2]], jnp.float32)
+    policies: dict[str, Policy] = {
+        "table": table,
+        "network": network,
+        "greedy": MLPPolicy.init(jax.random.key(1), signature, head="greedy", hidden=(8,)),
+        "rule": RulePolicy(-bounds, bounds.at[0, 0].set(1.5), outputs, signature, "greedy"),
+        "explored": add_exploration(table, 0.3),
+        "mixed": mix_policies(network, table, 0.4),
+    }
+    policy, states = policies[kind], np.arange(4)
+    said = ask_probabilities(policy, states)
+    assert (said[BY_STATE == 0] == 0).all()
+    np.testing.assert_allclose(said.sum(axis=1), 1.0, atol=1e-6)
+    if kind == "table":
+        kept = np.array([0.5, 0.3, 0.2]) * BY_STATE
+        np.testing.assert_allclose(said, kept / kept.sum(axis=1, keepdims=True), atol=1e-6)
+    if kind == "explored":
+        even = BY_STATE / BY_STATE.sum(axis=1, keepdims=True)
+        np.testing.assert_allclose(
+            said, 0.7 * ask_probabilities(table, states) + 0.3 * even, atol=1e-6
+        )
+    if kind in ("table", "network", "greedy"):
+        write_policy(policy, tmp_path / "policy.safetensors")
+        again = read_policy(tmp_path / "policy.safetensors")
+        np.testing.assert_array_equal(ask_probabilities(again, states), said)
+        alone = Predictor(str(tmp_path / "policy.safetensors")).parameters(states)
+        np.testing.assert_allclose(alone["probabilities"], said, atol=1e-6)
+    if kind != "explored":
+        pytest.importorskip("onnxruntime")
+        write_policy(policy, tmp_path / "policy.onnx")
+        model = read_policy(tmp_path / "policy.onnx", signature=signature)
+        np.testing.assert_allclose(ask_probabilities(model, states), said, atol=1e-6)
+
+
+def test_numbered_states_with_masks_cost_what_enumeration_says(numbered: Log) -> None:
+    signature = Signature(numbered.observation_space, numbered.action_space)
+    rng = np.random.default_rng(101)
+    logits = [jnp.asarray(rng.normal(size=(4, 3)), jnp.float32) for _ in range(2)]
+    old, new = (TabularPolicy(one, signature) for one in logits)
+    weights = [np.exp(np.asarray(one)) * BY_STATE for one in logits]
+    first, second = (weight / weight.sum(axis=1, keepdims=True) for weight in weights)
+    shares = np.bincount(np.asarray(numbered.observations), minlength=4) / len(numbered)
+    moved = np.abs(first[:, 0] - second[:, 0])
+    expected = float(shares @ (5.0 * moved + (1.0 - moved)))
+    assert COST.evaluate(old, new, numbered).total == pytest.approx(expected, rel=1e-4)
+
+
+def test_policies_that_were_not_read_with_the_log_are_masked_or_refused(numbered: Log) -> None:
+    spaces = Signature(numbered.observation_space, numbered.action_space)
+    plain = TabularPolicy.from_probabilities(np.tile([0.5, 0.3, 0.2], (6, 1)))
+    mixed = MixturePolicy(plain, plain, jnp.asarray(0.5))
+    explored = ExploringPolicy(mixed, jnp.asarray(0.1))
+    for policy in (plain, mixed, explored):
+        with pytest.raises(InputError, match="may take actions that the log does not allow"):
+            check_log_fits(numbered, policy)
+        masked = respect_mask(policy, spaces)
+        check_log_fits(numbered, masked)
+        said = ask_probabilities(masked, np.arange(6))
+        assert (said[:4][BY_STATE == 0] == 0).all()
+        assert (said[4:] > 0).all()
+    fewer = TabularPolicy.from_probabilities(np.full((4, 2), 0.5))
+    assert respect_mask(fewer, spaces) is fewer

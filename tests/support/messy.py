@@ -15,9 +15,10 @@ Rows = list[list[Any]]
 START = datetime(2024, 3, 1, 8)
 
 
-def _write(
+def write_table(
     path: Path, names: list[str], rows: Rows, *, separator: str = ",", encoding: str = "utf-8"
 ) -> Path:
+    """Write a table of texts and numbers."""
     text = io.StringIO()
     writer = csv.writer(text, delimiter=separator)
     writer.writerows([names, *rows])
@@ -41,7 +42,7 @@ def make_call_centre(folder: Path, rng: np.random.Generator, n: int = 300) -> Pa
             ]
         )
     names = ["call_id", "age", "region", "called_at", "income", "offer", "revenue"]
-    return _write(folder / "calls.csv", names, rows)
+    return write_table(folder / "calls.csv", names, rows)
 
 
 def make_offers(folder: Path, rng: np.random.Generator, n: int = 300) -> Path:
@@ -54,7 +55,7 @@ def make_offers(folder: Path, rng: np.random.Generator, n: int = 300) -> Path:
         price = f"${rng.integers(5, 20)}.99"
         rows.append([f"{loyalty:.3f}", price, offer, chances[offer], f"${earned:.2f}"])
     names = ["loyalty", "basket", "offer", "pscore", "revenue"]
-    return _write(folder / "offers.csv", names, rows)
+    return write_table(folder / "offers.csv", names, rows)
 
 
 def make_dosing(folder: Path, rng: np.random.Generator, n: int = 60) -> Path:
@@ -72,7 +73,7 @@ def make_dosing(folder: Path, rng: np.random.Generator, n: int = 60) -> Path:
             rows.append([f"P{patient:03d}", f"{day:%d/%m/%Y}", shown, creatinine, dose, wellbeing])
     rng.shuffle(rows)
     names = ["patient_id", "visit date", "pressure", "creatinine", "dose", "wellbeing"]
-    return _write(folder / "dosing.csv", names, rows)
+    return write_table(folder / "dosing.csv", names, rows)
 
 
 def make_energy(folder: Path, rng: np.random.Generator, n: int = 24 * 21) -> Path:
@@ -88,7 +89,7 @@ def make_energy(folder: Path, rng: np.random.Generator, n: int = 24 * 21) -> Pat
             [f"{time:%d.%m.%Y %H:%M}", f"{warmth:.2f}", humidity, setpoint, f"{saving:.3f}"]
         )
     names = ["timestamp", "indoor", "humidity", "setpoint", "saving"]
-    return _write(folder / "energy.csv", names, rows)
+    return write_table(folder / "energy.csv", names, rows)
 
 
 def make_latin(folder: Path, rng: np.random.Generator, n: int = 300) -> Path:
@@ -101,7 +102,7 @@ def make_latin(folder: Path, rng: np.random.Generator, n: int = 300) -> Path:
         shown = [f"{size:.2f}".replace(".", ","), shop, price, f"{profit:.2f}".replace(".", ",")]
         rows.append(shown)
     names = ["Größe", "Filiale", "price", "profit"]
-    return _write(folder / "laden.csv", names, rows, separator=";", encoding="latin-1")
+    return write_table(folder / "laden.csv", names, rows, separator=";", encoding="latin-1")
 
 
 def make_one_hot(folder: Path, rng: np.random.Generator, n: int = 300) -> Path:
@@ -112,7 +113,7 @@ def make_one_hot(folder: Path, rng: np.random.Generator, n: int = 300) -> Path:
         marks = [int(arm == i) for i in range(3)]
         rows.append([age, *marks, int(rng.random() < 0.2 + 0.2 * arm)])
     names = ["age", "treatment_a", "treatment_b", "treatment_c", "cured"]
-    return _write(folder / "trial.csv", names, rows)
+    return write_table(folder / "trial.csv", names, rows)
 
 
 def make_unicode(folder: Path, rng: np.random.Generator, n: int = 300) -> Path:
@@ -123,7 +124,7 @@ def make_unicode(folder: Path, rng: np.random.Generator, n: int = 300) -> Path:
         arm = int(rng.integers(4))
         answer = "yes" if rng.random() < 0.2 + 0.15 * arm else "no"
         rows.append([rng.choice(["Zürich", "東京"]), f"{rng.normal():.3f}", arms[arm], answer])
-    return _write(folder / "getränke.csv", ["city name", "mood", "choice", "bought"], rows)
+    return write_table(folder / "getränke.csv", ["city name", "mood", "choice", "bought"], rows)
 
 
 def make_masks(folder: Path, rng: np.random.Generator, n: int = 300) -> Path:
@@ -134,7 +135,7 @@ def make_masks(folder: Path, rng: np.random.Generator, n: int = 300) -> Path:
         arm = int(rng.choice(np.flatnonzero(allowed)))
         rows.append([f"{rng.random():.3f}", *allowed, arm, f"{arm + rng.normal():.3f}"])
     names = ["stock", "allowed_0", "allowed_1", "allowed_2", "decision", "margin"]
-    return _write(folder / "masks.csv", names, rows)
+    return write_table(folder / "masks.csv", names, rows)
 
 
 def make_two_outcomes(folder: Path, rng: np.random.Generator, n: int = 300) -> Path:
@@ -144,7 +145,7 @@ def make_two_outcomes(folder: Path, rng: np.random.Generator, n: int = 300) -> P
         variant = str(rng.choice(["A", "B"]))
         clicked = int(rng.random() < (0.3 if variant == "A" else 0.5))
         rows.append([int(rng.integers(1, 9)), variant, clicked, f"{clicked * rng.random():.2f}"])
-    return _write(folder / "test.csv", ["visits", "variant", "clicked", "revenue"], rows)
+    return write_table(folder / "test.csv", ["visits", "variant", "clicked", "revenue"], rows)
 
 
 def make_million(folder: Path, rng: np.random.Generator) -> Path:
@@ -161,7 +162,7 @@ def make_many(folder: Path, rng: np.random.Generator, n: int = 20_000) -> Path:
         [f"town {town}", f"{x:.4f}", f"arm {arm}", f"{r:.4f}"]
         for town, x, arm, r in zip(towns, context, arms, revenue, strict=True)
     ]
-    return _write(folder / "many.csv", ["town", "context", "arm", "revenue"], rows)
+    return write_table(folder / "many.csv", ["town", "context", "arm", "revenue"], rows)
 
 
 TABLES: dict[str, Callable[[Path, np.random.Generator], Path]] = {

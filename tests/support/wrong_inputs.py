@@ -34,6 +34,22 @@ MASKED = "\n".join(
 )
 AMERICAN = OFFERS.replace("north", "1/31/2024 8:30 AM").replace("south", "2/1/2024 9:05 PM")
 SHORT_YEARS = OFFERS.replace("north", "31/01/24").replace("south", "01/02/24")
+EUROS = re.sub(r",(\d)\.(\d)\n", r',"\1.000,\2 €"\n', OFFERS)
+MIXED = "age,drug,dose,gain\n30,A,1,1\n41,B,2,2\n52,A,2,3\n63,B,1,1\n"
+MIXED_MAP: Mapping[str, Any] = {
+    "episode": False,
+    "terminated": True,
+    "observation": ["age"],
+    "action": ["drug", "dose"],
+    "reward": "gain",
+}
+STATES = "state,act,gain,allowed_0,allowed_1\n0,0,1,1,1\n1,1,2,0,1\n0,0,3,1,0\n"
+STATES_MAP: Mapping[str, Any] = {
+    "episode": False,
+    "terminated": True,
+    "observation": "state",
+    "reward": "gain",
+}
 ANSWERS = re.sub(r",\d\.\d\n", lambda match: ",yes\n" if "0" in match[0] else ",no\n", OFFERS)
 CHANCES = "\n".join([HEAD + ",pscore", *(row[:-1] + "1,0.5" for row in ROWS)]) + "\n"
 VISITS = """patient,visit,pressure,dose,wellbeing,terminated
@@ -130,7 +146,12 @@ GOOD_VISITS = _visits()
 FILES = [
     Case("the file is not there", replace(GOOD, log="logs.csv"), GOOD),
     Case("the file is empty", _offers(text=""), GOOD),
-    Case("a folder without a log", replace(GOOD, log="."), GOOD),
+    Case("a folder without a log", Given({"log.txt": OFFERS}, MAP, log="."), GOOD),
+    Case(
+        "files of a folder with different columns",
+        Given({"may.csv": OFFERS, "june.csv": OFFERS.replace("age", "years")}, MAP, log="."),
+        Given({"may.csv": OFFERS, "june.csv": OFFERS}, MAP, log="."),
+    ),
     Case("an ending that is not known", _offers(name="log.xlsx"), GOOD),
     Case("a pickle", _offers(name="log.pkl"), GOOD),
     Case("only the column names", _offers(text=HEAD + "\n"), GOOD),
@@ -174,6 +195,11 @@ MAPS = [
     ),
     Case("an encoding of text that is not known", _offers(text_encoding="latin1x"), GOOD),
     Case("done and terminated", _visits(done="terminated", terminated="terminated"), GOOD_VISITS),
+    Case(
+        "less is better, said in words",
+        _offers(lower_is_better="yes"),
+        _offers(lower_is_better=True),
+    ),
     Case("rare without a number", _offers(rare={"region": "few"}), _offers(rare={"region": 2})),
     Case("a column in other letters", _offers(reward="Spent"), GOOD),
     Case("two columns in one text", _offers(observation="age, region"), GOOD),
@@ -259,6 +285,11 @@ COLUMNS = [
         _offers(text=ROWS_OF_TOWNS, observation=["age"], encode=None, ignore=["region"]),
     ),
     Case(
+        "a text among several columns of the action",
+        Given({"log.csv": MIXED}, MIXED_MAP),
+        Given({"log.csv": MIXED}, {**MIXED_MAP, "labels": {"drug": ["A", "B"]}}),
+    ),
+    Case(
         "a mask without one of the actions",
         _offers(text=MASKED.replace("allowed_call", "call_allowed")),
         _offers(text=MASKED),
@@ -267,6 +298,11 @@ COLUMNS = [
         "an action that was not allowed",
         _offers(text=_swap("1.5,1,1,1", "1.5,0,1,1", MASKED)),
         _offers(text=MASKED),
+    ),
+    Case(
+        "a numbered state that allows now this, now that",
+        Given({"log.csv": STATES}, STATES_MAP),
+        Given({"log.csv": STATES}, {**STATES_MAP, "encode": {"state": "one_hot"}}),
     ),
 ]
 VALUES = [
@@ -314,6 +350,11 @@ VALUES = [
         "a decimal comma",
         _offers(text=COMMAS),
         _offers(text=COMMAS, decimal=","),
+    ),
+    Case(
+        "euros with points between the thousands",
+        _offers(text=EUROS),
+        _offers(text=EUROS, unit={"spent": "€"}, decimal=",", thousands="."),
     ),
     Case(
         "a word among numbers",

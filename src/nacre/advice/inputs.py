@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from jaxtyping import ArrayLike
 from numpy.typing import NDArray
 
 from nacre.advice.config import AdviceConfig
+from nacre.advice.names import name_files
 from nacre.advice.setting import Setting
 from nacre.costs import PolicyCost, SwitchingCost, read_cost
 from nacre.costs.fit import check_guardrails, check_log_fits, check_same_spaces
@@ -20,9 +22,15 @@ from nacre.errors import InputError
 from nacre.learners.base import Candidate
 from nacre.logs import ColumnMap, Log, read_log
 from nacre.logs.acting import ACTING, find_acting
-from nacre.policies import find_uncertainty, read_policy_with_provenance, recall_uncertainty
-from nacre.policies.formats.base import PolicyOptions
-from nacre.policies.policy import Policy
+from nacre.policies import (
+    Policy,
+    PolicyOptions,
+    Signature,
+    find_uncertainty,
+    read_policy_with_provenance,
+    recall_uncertainty,
+    respect_mask,
+)
 from nacre.training.fitted_evaluation import as_rows
 
 LEAST_EPISODES = 4
@@ -100,7 +108,8 @@ def read_inputs(
     policy, known = _read_policy(old_policy, episodes, seed)
     share = known if uncertainty is None else uncertainty
     model = _read_cost(cost)
-    further = tuple(_read_candidate(one, episodes, seed) for one in candidates)
+    names = iter(name_files([one for one in candidates if not isinstance(one, Candidate)]))
+    further = tuple(_read_candidate(one, episodes, seed, names) for one in candidates)
     others = tuple(_read_policy(one, episodes, seed)[0] for one in acting)
     check_inputs(episodes, policy, model, further, share)
     check_acting(episodes, policy, others, earlier)
@@ -208,14 +217,21 @@ def _read_cost(source: CostSource) -> SwitchingCost:
 
 def _read_policy(source: PolicySource, log: Log, seed: int) -> tuple[Policy, float]:
     if isinstance(source, Policy):
-        return source, recall_uncertainty(source)
+        return _mask(source, log), recall_uncertainty(source)
     options = PolicyOptions(log=log, seed=seed)
     policy, provenance = read_policy_with_provenance(source, options)
     return policy, find_uncertainty(provenance)
 
 
-def _read_candidate(source: CandidateSource, log: Log, seed: int) -> Candidate:
+def _mask(policy: Policy, log: Log) -> Policy:
+    """What the log forbids counts for policies that were not read with it, too."""
+    return respect_mask(policy, Signature(log.observation_space, log.action_space))
+
+
+def _read_candidate(
+    source: CandidateSource, log: Log, seed: int, names: Iterator[str]
+) -> Candidate:
     if isinstance(source, Candidate):
-        return source
+        return dataclasses.replace(source, policy=_mask(source.policy, log))
     policy, _ = _read_policy(source, log, seed)
-    return Candidate(Path(source).stem, policy, f"given as {Path(source).name}")
+    return Candidate(next(names), policy, f"given as {Path(source).name}")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -95,3 +97,16 @@ def _name_vector(numbers: Sequence[Any], columns: Sequence[str]) -> str:
     if len(columns) == len(numbers):
         return ", ".join(f"{n} {v}" for n, v in zip(columns, shown, strict=False)) + rest
     return f"({', '.join(shown)}{rest})"
+
+
+def name_files(paths: Sequence[str | os.PathLike[str]]) -> list[str]:
+    """Names of candidates by their files: without the ending, with folders where two are alike."""
+    parts = [Path(path).with_suffix("").parts for path in paths]
+    names = []
+    for place, own in enumerate(parts):
+        others = [other for i, other in enumerate(parts) if i != place and other != own]
+        depth = 1
+        while depth < len(own) and any(other[-depth:] == own[-depth:] for other in others):
+            depth += 1
+        names.append("/".join(own[-depth:]))
+    return names

@@ -11,6 +11,7 @@ from nacre.advice.record import CandidateEntry, DecisionRecord, Interval
 from nacre.advice.setting import Setting
 from nacre.inference.evidence import Verdict
 from nacre.learners.base import Candidate
+from nacre.logs.schema.spaces import space_to_json
 from nacre.policies.policy import Policy
 from nacre.training.returns import ReturnsEstimate
 
@@ -151,6 +152,7 @@ class Advice:
             name: provenance.get(name) for name in ("columns", "encoding", "labels", "written")
         }
         kept["mask"] = self.new_policy.signature.n_masked
+        kept["allowed"] = space_to_json(self.new_policy.observation_space).get("allowed")
         return {name: value for name, value in kept.items() if value}
 
 

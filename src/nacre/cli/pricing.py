@@ -18,6 +18,7 @@ from nacre.logs.checks.problems import show_path
 from nacre.policies import Policy, fingerprint, read_policy
 from nacre.policies.exploring import add_exploration
 from nacre.policies.networks import check_activation
+from nacre.policies.signatures import read_signature
 from nacre.versions import find_versions
 
 T = TypeVar("T")
@@ -63,6 +64,7 @@ class Sources:
         epsilon: Share of uniform exploration on top of the policy in force.
         normalization: Statistics of a zip's normalised observations.
         activation: The activation of a zip that does not say it.
+        signature: A file with the spaces of policies that do not say them.
     """
 
     log: str | Path
@@ -73,6 +75,7 @@ class Sources:
     epsilon: float = 0.0
     normalization: Path | None = None
     activation: str | None = None
+    signature: Path | None = None
 
 
 def price_files(sources: Sources, *, seed: int) -> Pricing:
@@ -97,6 +100,7 @@ def price_files(sources: Sources, *, seed: int) -> Pricing:
             log=the_log,
             normalization=sources.normalization,
             activation=check_activation(sources.activation),
+            signature=read_signature(sources.signature),
             seed=seed,
         )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,8 +23,10 @@ from nacre.logs.addresses import is_address, show_address
 from nacre.policies import CloneConfig, Policy, PolicyOptions, read_policy_with_provenance
 from nacre.policies.exploring import add_exploration
 from nacre.policies.networks import check_activation
+from nacre.policies.signatures import read_signature
 
 if TYPE_CHECKING:
+    from nacre.learners.base import Candidate
     from nacre.simulators.registry import World
 
 OPEN_FILES = Path("/proc/self/fd")
@@ -83,6 +85,7 @@ def read_policy_aloud(
     quiet: bool,
     normalization: Path | None = None,
     activation: str | None = None,
+    signature: Path | None = None,
     epsilon: float = 0.0,
 ) -> tuple[Policy, dict[str, Any]]:
     """Read a policy with its provenance, and show how far that is if it has to be cloned."""
@@ -93,9 +96,22 @@ def read_policy_aloud(
             clone=CloneConfig(on_steps=tell),
             normalization=normalization,
             activation=check_activation(activation),
+            signature=read_signature(signature),
         )
         policy, provenance = read_policy_with_provenance(source, options)
         return add_exploration(policy, epsilon), provenance
+
+
+def read_candidates(paths: Sequence[Path], log: Log, reading: Mapping[str, Any]) -> list[Candidate]:
+    """Policies of the user's own, named by their files."""
+    from nacre.advice.names import name_files
+    from nacre.learners.base import Candidate
+
+    found = []
+    for path, name in zip(paths, name_files(paths), strict=True):
+        proposed, _ = read_policy_aloud(path, log, **reading)
+        found.append(Candidate(name, proposed, f"given as {path.name}"))
+    return found
 
 
 def read_for_world(
@@ -105,11 +121,13 @@ def read_for_world(
     epsilon: float = 0.0,
     normalization: Path | None = None,
     activation: str | None = None,
+    signature: Path | None = None,
 ) -> Policy:
     """Read a policy that acts in a world, whose spaces stand in where its file has none."""
     options = PolicyOptions(
         normalization=normalization,
         activation=check_activation(activation),
+        signature=read_signature(signature),
         fallback=world.signature,
     )
     return add_exploration(read_policy_with_provenance(source, options)[0], epsilon)

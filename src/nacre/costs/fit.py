@@ -12,7 +12,7 @@ from nacre.costs.guardrail_terms import GuardrailTerms
 from nacre.errors import InputError
 from nacre.logs import Log
 from nacre.logs.checks.problems import show, show_names
-from nacre.policies.policy import Policy, describe_space
+from nacre.policies.policy import Policy, Signature, describe_space
 
 
 def check_log_fits(log: Log, policy: Policy, name: str = "the policy") -> None:
@@ -35,6 +35,12 @@ def check_log_fits(log: Log, policy: Policy, name: str = "the policy") -> None:
                 f"{name} does not fit the log: its {what} are {_describe(other)}, those of the log "
                 f"are {_describe(mine)}; give a log and policies of the same world"
             )
+    spaces = Signature(log.observation_space, log.action_space)
+    if not problems and spaces.masks and not policy.signature.masks:
+        problems.append(
+            f"{name} may take actions that the log does not allow; give it as "
+            "nacre.read_policy(…, log=log) reads it, with as many actions as the log has"
+        )
     if problems:
         raise InputError(problems)
 

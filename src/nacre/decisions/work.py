@@ -12,6 +12,7 @@ from typing import Any
 
 from nacre.advice.config import suggest_config
 from nacre.advice.config_file import read_changes
+from nacre.advice.names import name_files
 from nacre.advice.pipeline import advise
 from nacre.advice.starts import read_start
 from nacre.costs import SwitchingCost, describe_cost, read_cost
@@ -101,11 +102,11 @@ def decide(work: Work) -> Outcome:
         old_policy, origin = read_policy_with_provenance(own[0], options)
         candidates = [
             Candidate(
-                path.stem,
+                name,
                 read_policy_with_provenance(path, options)[0],
                 f"given as {path.name}",
             )
-            for path in paths
+            for path, name in zip(paths, name_files(entry.candidates), strict=True)
         ]
         start = None if entry.start is None else read_start(entry.start, old_policy.signature, log)
         advice = advise(

@@ -177,9 +177,9 @@ def _ask_probabilities(policy: Policy, log: Log) -> Floats:
 
 def follow_mask(worth: Floats, states: NDArray[np.generic], signature: Signature) -> Floats:
     """(n, A) what a rule earns that names an action: the first allowed one where it is not."""
-    if not signature.n_masked:
+    if not signature.masks:
         return worth
-    allowed = np.asarray(states)[:, -signature.n_masked :] > 0.5
+    allowed = np.asarray(signature.find_allowed(jnp.asarray(states)))
     instead = np.take_along_axis(worth, allowed.argmax(axis=1)[:, None], axis=1)
     return np.where(allowed, worth, instead)
 

@@ -22,6 +22,7 @@ from nacre.learners.base import Candidate, LearningProblem
 from nacre.learners.charging import charge_actions, charge_keeping
 from nacre.learners.net_planning import OLD, Charges, Choice, PlannedWorld, plan_switch
 from nacre.learners.whole_planning import plan_whole_switch
+from nacre.policies.policy import Signature
 from nacre.policies.tabular import TabularPolicy
 from nacre.training.progress import Progress
 from nacre.training.returns import bootstrapped_returns_to_go
@@ -74,7 +75,7 @@ class TabularPlanner:
             choice = plan(world)
             if not any(np.array_equal(choice, plan) for plan in plans):
                 plans.append(choice)
-                found.append(Candidate(name, _write(every, counts, choice), told))
+                found.append(Candidate(name, _write(every, counts, choice, size), told))
         return found
 
 
@@ -119,7 +120,7 @@ def _choose_planner(
     old_policy, whole = problem.old_policy, cost
 
     def price(choice: Choice) -> float:
-        return whole.price(old_policy, _write(every, counts, choice))
+        return whole.price(old_policy, _write(every, counts, choice, old_policy.signature))
 
     return lambda world: plan_whole_switch(world, price)
 
@@ -137,9 +138,9 @@ def _charge(counts: Counts, problem: LearningProblem, key: PRNGKeyArray) -> Char
     return Charges(single, kept)
 
 
-def _write(every: Floats, counts: Counts, choice: Choice) -> TabularPolicy:
+def _write(every: Floats, counts: Counts, choice: Choice, signature: Signature) -> TabularPolicy:
     """The table of a plan: the old policy's rows wherever nothing else was chosen."""
     table = every.copy()
     changed = choice != OLD
     table[counts.states[changed]] = np.eye(counts.n_actions)[choice[changed]]
-    return TabularPolicy.from_probabilities(table)
+    return TabularPolicy.from_probabilities(table, signature)

@@ -18,6 +18,7 @@ from nacre.logs.schema.naming import (
     observation_labels,
     observation_names,
 )
+from nacre.logs.schema.spaces import is_masked
 from nacre.logs.storage.stores import blocks
 
 MOST_ROWS = 40
@@ -29,9 +30,9 @@ def describe_columns(log: Log) -> list[Row]:
     """Return a row for each column: column, meaning, type, encoding, missing, range."""
     rows = [*_mark_mask(log, _describe_observation(log)), *_describe_actions(log)]
     recorded = _entries(log, "columns")
-    rows.append(
-        _row(log, _name(recorded, "reward"), "reward", "number", range_=_find_range(log.rewards))
-    )
+    turned = "times -1: lower is better" if log.provenance.get("lower_is_better") else "as it is"
+    span = _find_range(log.rewards)
+    rows.append(_row(log, _name(recorded, "reward"), "reward", "number", turned, span))
     ends = int(log.terminated.sum())
     for part in ("episode", "terminated", "truncated"):
         if isinstance(recorded.get(part), str):
@@ -88,7 +89,20 @@ def _describe_observation(log: Log) -> list[Row]:
 
 
 def _mark_mask(log: Log, rows: list[Row]) -> list[Row]:
-    """The last coordinates of a masked observation mean something else than the others."""
+    """The last coordinates of a masked observation mean something else than the others.
+
+    Numbered states keep what each of them allows apart: a row for each action.
+    """
+    if is_masked(log.observation_space):
+        names, allowed = _entries(log, "columns").get("allowed"), log.observation_space.allowed
+        listed = names if isinstance(names, list) and len(names) == allowed.shape[1] else None
+        places = range(allowed.shape[1])
+        return rows + [
+            _row(log, name, "allowed", "flag", "by state", f"in {n:,} of {len(allowed):,} states")
+            for name, n in zip(
+                listed or [f"allowed_{i}" for i in places], allowed.sum(axis=0), strict=True
+            )
+        ]
     n_masked = getattr(log.observation_space, "n_masked", 0)
     if not n_masked or len(rows) > MOST_ROWS:
         return rows

@@ -227,7 +227,8 @@ def _check_file(path: Path, problems: Problems) -> bool:
     try:
         if path.is_dir():
             problems.add(
-                "is a directory", "give a file, a Minari dataset or a folder with Parquet files"
+                "is a directory",
+                "give a file, a Minari dataset or a folder with Parquet or CSV files",
             )
         elif path.stat().st_size == 0:
             problems.add("is an empty file", "give a log with at least one transition")

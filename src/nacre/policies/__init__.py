@@ -21,6 +21,7 @@ from nacre.policies.distributions import (
 )
 from nacre.policies.files import fingerprint, read_policy, read_policy_with_provenance
 from nacre.policies.formats.base import PolicyFormat, PolicyOptions, Provenance
+from nacre.policies.masks import respect_mask
 from nacre.policies.network_policy import MLPPolicy
 from nacre.policies.networks import MLP, Scaling
 from nacre.policies.policy import Policy, Signature
@@ -75,6 +76,7 @@ __all__ = [
     "read_policy_with_provenance",
     "recall_uncertainty",
     "record_policy",
+    "respect_mask",
     "soften",
     "write_card",
     "write_policy",

@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 from nacre.errors import InputError
 from nacre.policies.distributions import ActionDistribution, Categorical, Uniform
 from nacre.policies.distributions.interface import DiscreteDistribution
-from nacre.policies.mixture import mix
+from nacre.policies.mixture import mix, mix_policies
 from nacre.policies.policy import Policy, Signature
 from nacre.policies.tabular import TabularPolicy
 
@@ -72,6 +72,6 @@ def add_exploration(policy: Policy, epsilon: float) -> Policy:
                 f"{high.tolist()}; give the action space finite bounds"
             )
     if isinstance(policy, TabularPolicy):
-        table = (1.0 - epsilon) * policy.table + epsilon / policy.signature.action_size
-        return TabularPolicy(jnp.log(table), policy.signature)
+        uniform = TabularPolicy(jnp.zeros_like(policy.logits), policy.signature)
+        return mix_policies(policy, uniform, epsilon)
     return ExploringPolicy(policy, jnp.asarray(epsilon, jnp.float32))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 from collections.abc import Mapping
@@ -84,8 +85,10 @@ def read_policy_with_provenance(
     """Read a policy together with where it comes from and how well it was cloned, if it was."""
     options = options or PolicyOptions()
     policy, provenance = _read(source, options)
-    if options.spaces is not None:
-        policy = respect_mask(policy, options.spaces)
+    # What a log forbids counts, whatever spaces were given.
+    masked = dataclasses.replace(options, signature=None).spaces or options.spaces
+    if masked is not None:
+        policy = respect_mask(policy, masked)
     remember_uncertainty(policy, find_uncertainty(provenance))
     return policy, provenance
 
@@ -117,8 +120,9 @@ def _check_file(source: str, form: PolicyFormat | None) -> PolicyFormat:
         )
     if (path / "rllib_checkpoint.json").is_file():
         raise InputError(
-            f"{path}: is a checkpoint of RLlib, which holds pickles; export the policy to ONNX: "
-            "algorithm.get_policy().export_model('export', onnx=11), and give export/model.onnx"
+            f"{path}: is a checkpoint of RLlib, which holds pickles; in Python give a function "
+            "that asks it, nacre.read_policy(lambda observation: algorithm.compute_single_action("
+            f"observation, explore=False), log=log), or {_EXPORT}"
         )
     if form is None and suffix in _PICKLES:
         raise InputError(

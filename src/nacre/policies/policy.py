@@ -11,10 +11,10 @@ import gymnasium
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from nacre.errors import InputError
-from nacre.logs.schema.spaces import SpaceError, canonical_space, space_to_json
+from nacre.logs.schema.spaces import SpaceError, canonical_space, is_masked, space_to_json
 from nacre.policies.distributions import ActionDistribution
 
 ASKED_ROWS = 4096
@@ -64,18 +64,32 @@ class Signature:
         """How many of the observation's last coordinates say which actions are allowed."""
         return getattr(self.observation_space, "n_masked", 0) if self.discrete_actions else 0
 
+    @property
+    def masks(self) -> bool:
+        """Whether some observations do not allow every action."""
+        return bool(self.n_masked) or is_masked(self.observation_space)
+
+    def find_allowed(self, observations: Array) -> Bool[Array, "... n"]:
+        """Which actions each observation allows, in spaces with masks.
+
+        An observation that allows nothing, such as one that a model of the world made up, is taken
+        to allow everything.
+        """
+        if is_masked(self.observation_space):
+            return jnp.asarray(self.observation_space.allowed)[observations]
+        allowed = observations[..., -self.n_masked :] > 0.5
+        return allowed | ~jnp.any(allowed, axis=-1, keepdims=True)
+
     def mask_outputs(
         self, outputs: Float[Array, "... n"], observations: Array
     ) -> Float[Array, "... n"]:
         """What a head of discrete actions reads: -inf where an action is not allowed.
 
-        All allowed actions are alike where the outputs speak of none of them. An observation that
-        allows nothing, such as one that a model of the world made up, is not masked.
+        All allowed actions are alike where the outputs speak of none of them.
         """
-        if not self.n_masked:
+        if not self.masks:
             return outputs
-        allowed = observations[..., -self.n_masked :] > 0.5
-        allowed = allowed | ~jnp.any(allowed, axis=-1, keepdims=True)
+        allowed = self.find_allowed(observations)
         masked = jnp.where(allowed, outputs, -jnp.inf)
         silent = jnp.all(jnp.isneginf(masked), axis=-1, keepdims=True)
         return jnp.where(silent, jnp.where(allowed, 0.0, -jnp.inf), masked)

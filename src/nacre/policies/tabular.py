@@ -16,14 +16,19 @@ from nacre.policies.policy import Policy, Signature
 
 
 class TabularPolicy(Policy):
-    """A row of logits for each of finitely many states; -inf means never."""
+    """A row of logits for each of finitely many states; -inf means never.
+
+    Where states have actions of their own, what is not allowed is never taken, whatever its logit.
+    """
 
     logits: Float[Array, "states actions"]
     signature: Signature = eqx.field(static=True)
 
     @classmethod
-    def from_probabilities(cls, table: ArrayLike) -> TabularPolicy:
-        """The policy with these rows of probabilities (states, actions)."""
+    def from_probabilities(
+        cls, table: ArrayLike, signature: Signature | None = None
+    ) -> TabularPolicy:
+        """The policy with these rows of probabilities (states, actions); spaces of their sizes."""
         rows = np.asarray(table)
         if (
             rows.ndim != 2
@@ -35,16 +40,22 @@ class TabularPolicy(Policy):
                 f"a policy table of shape {rows.shape} is not a matrix of probabilities: every row "
                 "is a state, its entries must be non-negative and add up to one"
             )
-        signature = Signature(
+        plain = Signature(
             gymnasium.spaces.Discrete(rows.shape[0]), gymnasium.spaces.Discrete(rows.shape[1])
         )
-        return cls(jnp.log(jnp.asarray(rows)), signature)
+        return cls(jnp.log(jnp.asarray(rows)), signature or plain)
 
     @property
     def table(self) -> Float[Array, "states actions"]:
         """Probabilities of all actions in all states."""
-        return jax.nn.softmax(self.logits, axis=-1)
+        return jax.nn.softmax(self.masked_logits, axis=-1)
+
+    @property
+    def masked_logits(self) -> Float[Array, "states actions"]:
+        """Logits of all actions in all states, -inf where one is not allowed."""
+        return self.signature.mask_outputs(self.logits, jnp.arange(len(self.logits)))
 
     def __call__(self, observations: Array) -> Categorical:
         """The rows of the observed states."""
-        return Categorical(self.logits[observations])
+        outputs = self.logits[observations]
+        return Categorical(self.signature.mask_outputs(outputs, jnp.asarray(observations)))

@@ -12,14 +12,22 @@ import numpy as np
 import pytest
 
 from tests.support.advice import VERDICTS
-from tests.support.messy import TABLES
+from tests.support.messy import TABLES as KINDS
+from tests.support.messy_exports import EXPORTS
 
 Invoke = Callable[..., Any]
+TABLES = {**KINDS, **EXPORTS}
 WHOLE = ("offers with propensities", "dosing with missing values", "masks")
 """Tables whose advice is asked for in every run; that of the others takes longer."""
 LARGEST = "1,000,000 rows"
 """Its advice takes minutes; every run has the same with fewer rows."""
-ANSWERS = {"two outcomes": {"reward": "revenue"}}
+ANSWERS = {
+    "two outcomes": {"reward": "revenue"},
+    "pain in European writing": {"reward": "pain (0-10)"},
+    "thermostat with gaps": {"reward": "comfort"},
+    "spreadsheet with totals": {"action": "Rabatt", "reward": "Umsatz"},
+    "several choices at once": {"action": "therapy,strength,often", "reward": "recovery"},
+}
 """What nobody but the owner of a table can know."""
 
 
@@ -46,7 +54,11 @@ def follow_hints(invoke: Invoke, folder: Path, kind: str) -> list[str]:
     assert drafted.code == 0, drafted.err
     (step,) = find_next(drafted.out)
     if kind in ANSWERS:
-        assert "needed: which column is the reward? One of clicked, revenue" in drafted.out
+        for part, answer in ANSWERS[kind].items():
+            column = answer.partition(",")[0]
+            assert re.search(
+                f"needed: which column is the {part}\\? .*{re.escape(column)}", drafted.out
+            )
         drafted = invoke(*fill_in(step, ANSWERS[kind]))
         (step,) = find_next(drafted.out)
     assert step[0] == "validate"

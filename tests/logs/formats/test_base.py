@@ -19,9 +19,9 @@ from nacre.logs.storage.stores import MEMORY
 def test_what_formats_can_do_is_what_they_have_methods_for() -> None:
     ours = {name: LOG_FORMATS.find(name) for name in registry.OURS}
     read_only = {name for name, form in ours.items() if not isinstance(form, WritableLogFormat)}
-    assert read_only == {"hdf5", "minari", "vw", "arrow_folder", "parquet_folder"}
+    assert read_only == {"hdf5", "minari", "vw", "arrow_folder", "csv_folder", "parquet_folder"}
     datasets = {name for name, form in ours.items() if isinstance(form, DatasetFormat)}
-    assert datasets == {"minari", "arrow_folder", "parquet_folder"}
+    assert datasets == {"minari", "arrow_folder", "csv_folder", "parquet_folder"}
 
 
 def test_suffixes_are_in_small_letters_and_belong_to_one_format() -> None:
@@ -30,7 +30,7 @@ def test_suffixes_are_in_small_letters_and_belong_to_one_format() -> None:
     assert max(Counter(suffixes).values()) == 1
 
 
-WITHOUT_FILES = {"minari", "arrow_folder", "parquet_folder"}
+WITHOUT_FILES = {"minari", "arrow_folder", "csv_folder", "parquet_folder"}
 
 
 @pytest.mark.parametrize("name", sorted(set(registry.OURS) - WITHOUT_FILES))

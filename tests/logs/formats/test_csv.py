@@ -7,6 +7,8 @@ import pytest
 
 from nacre.errors import InputError
 from nacre.logs import Log, read_log, validate_log, write_log
+from nacre.logs.description import describe_columns
+from nacre.logs.schema.mapping import read_columns
 from tests.support.logs import make_log, write_csv, write_parquet
 
 HEAD = "episode,observation_0,observation_1,action_0,reward,terminated,truncated\n"
@@ -148,3 +150,48 @@ def test_names_that_would_break_lines_are_not_written(tmp_path: Path) -> None:
         write_log(log, tmp_path / "log.csv")
     write_log(log, tmp_path / "log.parquet")
     assert list(read_log(tmp_path / "log.parquet").columns) == ["a\nb"]
+
+
+SHEET = "Calls of 2024{ends}\n{gap}age;offer;spent\n30;mail;1,5\n41;call;2,5\n52;mail;x\n"
+SHEET_MAP = {
+    "episode": False,
+    "terminated": True,
+    "observation": ["age"],
+    "action": "offer",
+    "reward": "spent",
+    "labels": {"action": ["mail", "call"]},
+}
+
+
+@pytest.mark.parametrize(("ends", "gap"), [(";;", ";;\n"), ("", "\n"), (";;", "\n\n")])
+def test_titles_above_the_names_are_left_out(tmp_path: Path, ends: str, gap: str) -> None:
+    path = tmp_path / "sheet.csv"
+    path.write_text(SHEET.format(ends=ends, gap=gap))
+    line = 6 + gap.count("\n") - 1
+    with pytest.raises(InputError, match=rf"'spent', row 2 \(line {line}\): .* found 'x'"):
+        read_log(path, columns=SHEET_MAP)
+    path.write_text(path.read_text().replace(";x", ";0,5"))
+    log = read_log(path, columns=SHEET_MAP)
+    assert log.rewards.tolist() == [1.5, 2.5, 0.5]
+    notes = log.provenance["notes"]
+    assert isinstance(notes, list)
+    assert any("above the names of the columns were left out" in str(note) for note in notes)
+
+
+def test_tabs_are_written_and_read(tmp_path: Path) -> None:
+    log = read_log(
+        write_csv(tmp_path / "sheet.csv", "age;offer;spent\n30;mail;1,5\n"), columns=SHEET_MAP
+    )
+    write_log(log, tmp_path / "log.tsv")
+    assert b"\t" in (tmp_path / "log.tsv").read_bytes().splitlines()[1]
+    assert read_log(tmp_path / "log.tsv").fingerprint() == log.fingerprint()
+
+
+def test_less_is_better_where_the_map_says_so(tmp_path: Path) -> None:
+    path = write_csv(tmp_path / "sheet.csv", "age;offer;spent\n30;mail;1,5\n40;call;-2\n")
+    log = read_log(path, columns={**SHEET_MAP, "lower_is_better": True})
+    assert log.rewards.tolist() == [-1.5, 2.0]
+    (row,) = (row for row in describe_columns(log) if row["meaning"] == "reward")
+    assert row["encoding"] == "times -1: lower is better"
+    turned = read_log(path, columns=read_columns(SHEET_MAP, ["lower_is_better=true"]))
+    assert turned.fingerprint() == log.fingerprint()

@@ -13,7 +13,7 @@ from gymnasium import spaces
 from minari.data_collector import EpisodeBuffer
 
 from nacre.errors import InputError
-from nacre.logs import read_log, validate_log, write_log
+from nacre.logs import action_labels, read_log, validate_log, write_log
 from nacre.logs.storage import stores as stores_module
 from tests.support.logs import assert_same
 
@@ -119,8 +119,6 @@ def test_it_agrees_with_minari_itself(tmp_path: Path) -> None:
     [
         (spaces.Box(0, 1, (2, 2)), r"Box of shape \(2, 2\)"),
         (spaces.Dict({"a": spaces.Discrete(2), "b": spaces.Box(0, 1, (1,))}), "Dict"),
-        (spaces.MultiDiscrete([2, 3]), "MultiDiscrete"),
-        (spaces.Discrete(3, start=1), "a discrete space that does not start at 0"),
     ],
 )
 def test_other_actions_are_refused_with_what_is_possible(space: Any, what: str) -> None:
@@ -176,7 +174,7 @@ def test_what_is_not_here(tmp_path: Path) -> None:
     )
     (tmp_path / "empty").mkdir()
     (text,) = texts_of(tmp_path / "empty")
-    assert "is a directory; give a file, a Minari dataset or a folder with Parquet files" in text
+    assert "is a directory; give a file, a Minari dataset or a folder with Parquet or CSV" in text
 
 
 def change(root: Path, change: Any) -> Path:
@@ -246,3 +244,21 @@ def test_small_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NACRE_ISOLATION", "off")
     monkeypatch.setattr(stores_module, "BLOCK_BYTES", 8)
     assert_same(read_log("minari:north/pump-v0"), whole)
+
+
+def test_several_choices_at_once_are_one_action_of_combinations() -> None:
+    buffers = write(action_space=spaces.MultiDiscrete([3, 2], start=[0, 1]))
+    log = read_log("minari:north/pump-v0")
+    assert log.action_space == spaces.Discrete(6)
+    chosen = np.concatenate([buffer.actions for buffer in buffers])
+    np.testing.assert_array_equal(log.actions, chosen[:, 0] * 2 + chosen[:, 1] - 1)
+    labels = action_labels(log)
+    assert labels is not None
+    assert [labels[action] for action in log.actions] == [f"{a}, {b}" for a, b in chosen]
+
+
+def test_actions_that_count_from_another_number_keep_it_as_their_label() -> None:
+    buffers = write(action_space=spaces.Discrete(3, start=1))
+    log = read_log("minari:north/pump-v0")
+    np.testing.assert_array_equal(log.actions, np.concatenate([b.actions for b in buffers]) - 1)
+    assert action_labels(log) == ("1", "2", "3")

@@ -17,7 +17,10 @@ from nacre.plugins.registry import Registry
 from tests.support.logs import assert_same, make_log
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "plugin" / "src"
-WRITTEN = (".parquet", ".csv", ".csv.gz", ".csv.zst", ".arrow", ".feather", ".npz")
+WRITTEN = (
+    *(".parquet", ".csv", ".csv.gz", ".csv.zst", ".tsv", ".tsv.gz", ".tsv.zst"),
+    *(".arrow", ".feather", ".npz"),
+)
 LINES = (
     '{"episode": 0, "observation": [0.0], "action": 0, "reward": 1.0, "terminated": false}\n'
     "\n"

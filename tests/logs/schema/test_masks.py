@@ -11,7 +11,7 @@ from gymnasium.spaces import Discrete
 from nacre.errors import InputError
 from nacre.logs import Log, read_log, write_log
 from nacre.logs.description import describe_columns
-from nacre.logs.schema.spaces import MaskedBox, space_from_json, space_to_json
+from nacre.logs.schema.spaces import MaskedBox, SpaceError, space_from_json, space_to_json
 
 OFFERS = """age,offer,spent,allowed_mail,allowed_none,allowed_call
 30,none,1,1,1,0
@@ -113,11 +113,24 @@ def test_wrong_masks_are_named(tmp_path: Path, old: str, new: str, line: str) ->
     assert line in str(caught.value)
 
 
-def test_a_mask_needs_vectors_and_says_how(tmp_path: Path) -> None:
-    text = "state,act,gain,allowed_0,allowed_1\n0,0,1,1,0\n1,1,2,1,1\n2,0,0,1,1\n"
+def test_numbered_states_have_masks_of_their_own(tmp_path: Path) -> None:
+    text = "state,act,gain,allowed_0,allowed_1\n0,0,1,1,0\n1,1,2,1,1\n3,0,0,1,1\n"
     columns = {"episode": False, "terminated": True, "observation": "state", "reward": "gain"}
-    with pytest.raises(InputError, match=r'write encode.state = "one_hot" in the column map'):
-        read_log(write(tmp_path, text), columns=columns)
+    plain = read_log(write(tmp_path, text), columns=columns)
+    assert plain.observations.tolist() == [0, 1, 3]
+    form = space_to_json(plain.observation_space)
+    assert form == {"type": "discrete", "n": 4, "allowed": ["10", "11", "11", "11"]}
+    assert space_to_json(space_from_json(form)) == form
+    notes = plain.provenance["notes"]
+    assert isinstance(notes, list)
+    assert "1 of 4 states do not allow every action" in str(notes[-1])
+    assert "1 states in which no row starts" in str(notes[-1])
+    with pytest.raises(SpaceError, match='write 4 texts such as "101"'):
+        space_from_json(form | {"allowed": ["10", "00", "11", "11"]})
+    changing = text.replace("3,0,0,1,1", "0,0,0,1,1")
+    told = r"row 2 \(line 4\): allows other actions than row 0 does in the same state, 0.*one_hot"
+    with pytest.raises(InputError, match=told):
+        read_log(write(tmp_path, changing), columns=columns)
     log = read_log(write(tmp_path, text), columns=columns | {"encode": {"state": "one_hot"}})
     assert log.observations.shape == (3, 5)
     vectors = text.replace("0,0,1,1,0", "0,0.5,1,1,0")

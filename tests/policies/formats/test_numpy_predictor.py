@@ -13,7 +13,7 @@ import pytest
 import safetensors
 from gymnasium.spaces import Box, Discrete
 
-from nacre.logs.schema.spaces import add_mask
+from nacre.logs.schema.spaces import MaskedDiscrete, add_mask, space_to_json
 from nacre.policies import (
     Categorical,
     Gaussian,
@@ -178,3 +178,32 @@ def test_rules_take_raw_rows_and_answer_with_labels(tmp_path: Path) -> None:
         text=True,
     )
     assert again.stdout == '"it\'s a call"\n'
+
+
+def test_rules_on_plain_numbers_keep_their_names_and_masks(tmp_path: Path) -> None:
+    signature = Signature(add_mask(Box(-np.inf, np.inf, (1,), np.float32), 2), Discrete(2))
+    high = jnp.full((1, 3), jnp.inf)
+    outputs = jnp.asarray(np.eye(2)[[1, 0]], jnp.float32)
+    policy = RulePolicy(-high, high.at[0, 0].set(5.0), outputs, signature, "greedy")
+    names = ["stock", "allowed_0", "allowed_1"]
+    inputs = {"columns": {"observation": names}, "mask": 2}
+    deliver_policy(policy, tmp_path, "new", {"inputs": inputs})
+    rule = Rule(str(tmp_path / "new.toml"))
+    for row in itertools.product((3.0, 8.0), (0.0, 1.0), (0.0, 1.0)):
+        expected = int(policy(jnp.asarray([row], jnp.float32)).mode()[0])
+        assert rule.predict(list(row))[0] == expected
+        named = dict(zip(names, row, strict=True))
+        assert rule.predict(named)[0] == expected
+
+
+def test_rules_on_numbered_states_keep_to_what_each_allows(tmp_path: Path) -> None:
+    allowed = np.array([[True, True], [True, False], [False, True]])
+    signature = Signature(MaskedDiscrete(allowed), Discrete(2))
+    high = jnp.full((1, 1), jnp.inf)
+    outputs = jnp.asarray(np.eye(2)[[1, 0]], jnp.float32)
+    policy = RulePolicy(-high, high.at[0, 0].set(1.0), outputs, signature, "greedy")
+    inputs = {"allowed": space_to_json(signature.observation_space)["allowed"]}
+    deliver_policy(policy, tmp_path, "new", {"inputs": inputs})
+    rule = Rule(str(tmp_path / "new.toml"))
+    expected = np.asarray(policy(jnp.arange(3)).mode()).tolist()
+    assert [rule.predict(state)[0] for state in range(3)] == expected == [1, 0, 1]

@@ -9,6 +9,7 @@ from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from gymnasium.spaces import Box, Discrete
@@ -154,3 +155,24 @@ def test_the_example_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     for wrong in ("[", "[1]", "{}", '{"probabilities": [[0.5, 0.6]]}', '{"probabilities": "ab"}'):
         path.write_text(wrong)
         assert problems_of(path)
+
+
+def test_checkpoints_of_rllib_are_asked_by_a_function(tmp_path: Path) -> None:
+    """Followed: what the line says to give is read."""
+    (tmp_path / "rllib_checkpoint.json").write_text("{}")
+    (problem,) = problems_of(tmp_path)
+    assert (
+        "lambda observation: algorithm.compute_single_action(observation, explore=False)" in problem
+    )
+
+    class Algorithm:
+        def compute_single_action(self, observation: np.ndarray, *, explore: bool) -> int:
+            return int(observation[0] > 0) if not explore else 0
+
+    algorithm = Algorithm()
+    policy = read_policy(
+        lambda observation: algorithm.compute_single_action(observation, explore=False),
+        signature=Signature(Box(-1, 1, (2,), np.float32), Discrete(2)),
+    )
+    rows = jnp.array([[0.5, 0.0], [-0.5, 0.0]])
+    assert np.asarray(policy(rows).mode()).tolist() == [1, 0]

@@ -23,6 +23,7 @@ from nacre.cli.commands.options import (
     Normalization,
     Quiet,
     Seed,
+    SignatureFile,
     Start,
     Workers,
     choose_engine,
@@ -133,6 +134,7 @@ def advise(
     start: Start = None,
     normalization: Normalization = None,
     activation: ActivationName = None,
+    signature: SignatureFile = None,
     columns: Columns = None,
     assignments: Assignments = None,
     cache_dir: CacheDir = None,
@@ -165,9 +167,8 @@ def advise(
     from nacre.cli.folders import check_folder
     from nacre.cli.interruption import explain_interruption
     from nacre.cli.joining import LiveLogs, add_stages, find_old_policy, take_since
-    from nacre.cli.waiting import read_log_aloud, read_policy_aloud
+    from nacre.cli.waiting import read_candidates, read_log_aloud, read_policy_aloud
     from nacre.costs import describe_cost, read_cost
-    from nacre.learners.base import Candidate
     from nacre.policies import find_uncertainty
     from nacre.tracking import combine_reporters, open_tracking
     from nacre.training.progress_display import open_reporter
@@ -195,18 +196,16 @@ def advise(
     policy = find_old_policy(lives, policy if _is_given(context, "policy") else None)
     stages = add_stages(data, lives, seed=seed, quiet=quiet)
     data, changes = stages.log, stages.count_look(changes)
+    reading: dict[str, Any] = {
+        "seed": seed,
+        "quiet": quiet,
+        "activation": activation,
+        "signature": signature,
+    }
     old, origin = read_policy_aloud(
-        policy,
-        stages.log_for(policy),
-        seed=seed,
-        quiet=quiet,
-        normalization=normalization,
-        activation=activation,
+        policy, stages.log_for(policy), normalization=normalization, **reading
     )
-    given = [*stages.candidates]
-    for path in candidate or []:
-        proposed, _ = read_policy_aloud(path, data, seed=seed, quiet=quiet)
-        given.append(Candidate(path.stem, proposed, f"given as {path.name}"))
+    given = [*stages.candidates, *read_candidates(candidate or (), data, reading)]
     config = dataclasses.replace(suggest_config(data), **changes)
     config = add_cost_factors(config, frontier or ())
     config = config if seconds is None else set_budget(config, seconds)

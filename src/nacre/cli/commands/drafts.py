@@ -76,6 +76,8 @@ def draft_map(
         typer.echo(draft.text)
         for part, names in draft.open.items():
             typer.echo(f"needed: which column is the {part}? One of {', '.join(names)}")
+        if "reward" in draft.open:
+            typer.echo("If less of the reward is better, add --set lower_is_better=true.")
         console.print_steps(f"{target}: written", steps)
 
 

@@ -18,6 +18,7 @@ from nacre.cli.commands.options import (
     Normalization,
     Quiet,
     Seed,
+    SignatureFile,
     Start,
     read_confidence,
 )
@@ -58,6 +59,7 @@ def evaluate(
     epsilon: Epsilon = 0.0,
     normalization: Normalization = None,
     activation: ActivationName = None,
+    signature: SignatureFile = None,
     columns: Columns = None,
     assignments: Assignments = None,
     cache_dir: CacheDir = None,
@@ -88,12 +90,15 @@ def evaluate(
         quiet=quiet,
         normalization=normalization,
         activation=activation,
+        signature=signature,
         epsilon=epsilon,
     )
     check_log_fits(data, evaluated, policy)
     old = None
     if old_policy is not None:
-        old, _ = read_policy_aloud(old_policy, data, seed=seed, quiet=quiet)
+        old, _ = read_policy_aloud(
+            old_policy, data, seed=seed, quiet=quiet, activation=activation, signature=signature
+        )
         check_log_fits(data, old, old_policy)
     rows = None if start is None else read_start(start, evaluated.signature, data)
     with open_reporter(quiet=quiet) as reporter:

@@ -47,6 +47,10 @@ ActivationName = Annotated[
     str | None,
     typer.Option("--activation", help="Hidden layers of a zip that does not say it: relu, tanh."),
 ]
+SignatureFile = Annotated[
+    Path | None,
+    typer.Option("--signature", help="Spaces of a policy that does not say them, spaces.toml."),
+]
 Epsilon = Annotated[
     float,
     typer.Option("--epsilon", help="Share of uniform exploration on top of the policy in force."),

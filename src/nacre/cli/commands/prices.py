@@ -21,6 +21,7 @@ from nacre.cli.commands.options import (
     Normalization,
     Quiet,
     Seed,
+    SignatureFile,
     Workers,
     choose_engine,
 )
@@ -129,7 +130,7 @@ def _point_to_draft(error: InputError, file: Path, columns: Path | None) -> Inpu
     """The same problems, and how to get a column map where there is none and it may help."""
     from nacre.cli import console
 
-    if columns is not None or not file.is_file() or "column" not in str(error):
+    if columns is not None or not file.exists() or "column" not in str(error):
         return error
     hint = f"next: nacre draft-map {console.quote(file)} writes a column map to edit"
     return InputError([*error.problems, hint])
@@ -181,6 +182,7 @@ def cost(
     epsilon: Epsilon = 0.0,
     normalization: Normalization = None,
     activation: ActivationName = None,
+    signature: SignatureFile = None,
     config_file: ConfigFile = None,
     as_json: AsJson = False,
     seed: Seed = 0,
@@ -205,6 +207,7 @@ def cost(
             epsilon,
             normalization,
             activation,
+            signature,
         )
         priced = price_files(sources, seed=seed)
     if as_json:

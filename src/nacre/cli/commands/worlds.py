@@ -19,6 +19,7 @@ from nacre.cli.commands.options import (
     Normalization,
     Quiet,
     Seed,
+    SignatureFile,
     Workers,
     choose_engine,
 )
@@ -85,6 +86,7 @@ def collect(
     epsilon: Epsilon = 0.0,
     normalization: Normalization = None,
     activation: ActivationName = None,
+    signature: SignatureFile = None,
     engine: EngineName = None,
     address: Address = None,
     workers: Workers = None,
@@ -113,7 +115,12 @@ def collect(
         log = collect_log(
             found,
             read_for_world(
-                policy, found, epsilon=epsilon, normalization=normalization, activation=activation
+                policy,
+                found,
+                epsilon=epsilon,
+                normalization=normalization,
+                activation=activation,
+                signature=signature,
             ),
             steps,
             seed=seed,
@@ -232,6 +239,7 @@ def simulate(
     epsilon: Epsilon = 0.0,
     normalization: Normalization = None,
     activation: ActivationName = None,
+    signature: SignatureFile = None,
     engine: EngineName = None,
     address: Address = None,
     workers: Workers = None,
@@ -252,7 +260,12 @@ def simulate(
         value = simulate_value(
             found,
             read_for_world(
-                policy, found, epsilon=epsilon, normalization=normalization, activation=activation
+                policy,
+                found,
+                epsilon=epsilon,
+                normalization=normalization,
+                activation=activation,
+                signature=signature,
             ),
             discount=discount,
             n_episodes=episodes,
@@ -287,6 +300,7 @@ def show(
     epsilon: Epsilon = 0.0,
     normalization: Normalization = None,
     activation: ActivationName = None,
+    signature: SignatureFile = None,
     config_file: ConfigFile = None,
     as_json: AsJson = False,
     seed: Seed = 0,
@@ -303,7 +317,12 @@ def show(
         shown = show_policy(
             found,
             read_for_world(
-                policy, found, epsilon=epsilon, normalization=normalization, activation=activation
+                policy,
+                found,
+                epsilon=epsilon,
+                normalization=normalization,
+                activation=activation,
+                signature=signature,
             ),
             render,
             steps=steps,

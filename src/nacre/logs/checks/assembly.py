@@ -16,6 +16,7 @@ from nacre.logs.checks import columns as checks
 from nacre.logs.checks import continuity
 from nacre.logs.checks.completion import complete
 from nacre.logs.checks.problems import Problems
+from nacre.logs.schema.choices import combine_choices
 from nacre.logs.schema.draft import Draft
 from nacre.logs.schema.masks import check_mask, declare_actions, fold_mask
 from nacre.logs.schema.parts import FIELDS, FLAGS, VECTORS, is_reserved
@@ -46,6 +47,8 @@ def assemble(draft: Draft, problems: Problems) -> Content | None:
     """
     same_length = _check_lengths(draft, problems)
     _check_provenance(draft, problems)
+    if same_length:
+        combine_choices(draft, problems)
     declare_actions(draft)
     _check_spaces(draft, problems)
     _check_fields(draft, problems)

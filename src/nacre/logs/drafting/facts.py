@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -75,7 +77,7 @@ class Facts:
         numbers = self.numbers
         if numbers is None or self.n_rows < FEWEST_COUNTED:
             return False
-        return bool((np.diff(numbers) == 1).all())
+        return bool((np.diff(numbers[~np.isnan(numbers)]) == 1).all())
 
     @property
     def is_flag(self) -> bool:
@@ -142,11 +144,28 @@ def _look_at_values(name: str, categories: Categories) -> Facts:
         absent = wordy if worded else ()
         lost = sum(facts.counts[facts.values.index(text)] for text in (*usual, *absent))
         n_missing = facts.n_missing + lost
-        return replace(facts, kind="number", cleaning=cleaning, absent=absent, n_missing=n_missing)
+        read = None if cleaning else _read_numbers(categories, (*usual, *absent))
+        return replace(
+            facts,
+            kind="number",
+            cleaning=cleaning,
+            absent=absent,
+            n_missing=n_missing,
+            numbers=read,
+        )
     from nacre.logs.formats.arrow_times import find_time_formats
 
     formats = find_time_formats(given)
     return facts if formats is None else _as_times(facts, categories, formats)
+
+
+def _read_numbers(categories: Categories, absent: Sequence[str]) -> NDArray[np.float64]:
+    """(N,) numbers that are written as texts, NaN where one is missing."""
+    told = [
+        np.nan if text in absent or text is None else float(write_sign(str(text)))
+        for text in categories.values
+    ]
+    return np.array([*told, np.nan])[categories.codes]
 
 
 def _as_times(facts: Facts, categories: Categories, formats: tuple[str, ...]) -> Facts:
@@ -160,6 +179,9 @@ def _as_times(facts: Facts, categories: Categories, formats: tuple[str, ...]) ->
         parsed = parse_times(pa.array(values, pa.large_string()), form).cast(pa.int64())
         seconds = np.asarray(parsed.cast(pa.float64()).to_numpy(zero_copy_only=False))
     else:
+        zoned = [getattr(value, "tzinfo", None) is not None for value in values]
+        if any(zoned):
+            values = [value.astimezone(datetime.UTC).replace(tzinfo=None) for value in values]
         seconds = np.array(values, "datetime64[s]").astype(np.int64).astype(np.float64)
     return replace(
         facts,
@@ -182,3 +204,16 @@ def open_facts(source: Source) -> dict[str, Facts]:
     """Return what all columns hold, by name; one without a name is left out when it is read."""
     named = [name for name in dict.fromkeys(source.names) if name.strip()]
     return {name: look_at(source, name) for name in named}
+
+
+def find_size(text: object) -> tuple[float, str]:
+    """By the first number in a text such as "2,5 mg"."""
+    found = re.search(r"[0-9]+(?:[.,][0-9]+)?", str(text))
+    return float(found[0].replace(",", ".")) if found else 0.0, str(text)
+
+
+def is_settled(state: Facts, masks: Sequence[Facts]) -> bool:
+    """Whether what is allowed follows from the number of the state."""
+    columns = [one.numbers for one in (state, *masks) if one.numbers is not None]
+    pairs = np.unique(np.stack(columns), axis=1)
+    return bool(pairs.shape[1] == len(np.unique(pairs[0])))

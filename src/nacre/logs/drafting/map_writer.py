@@ -8,8 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from nacre.logs.checks.problems import Problems, show_key, show_names
-from nacre.logs.drafting.facts import Facts
-from nacre.logs.drafting.roles import KEPT, MASKED, MOST_ACTIONS, Roles
+from nacre.logs.drafting.facts import Facts, find_size, is_settled
+from nacre.logs.drafting.roles import KEPT, MASKED, MOST_ACTIONS, Roles, is_cost
+from nacre.logs.formats.cleaning import JOINED
 from nacre.logs.schema.encoding import DAY
 from nacre.logs.schema.map_values import BY_COLUMN
 from nacre.logs.schema.mapping import ColumnMap
@@ -21,6 +22,7 @@ FEW_CATEGORIES = 30
 RARE_SHARE = 0.01
 MOST_MISSING = 0.5
 NUMBERED_ACTIONS = 12
+CHOSEN_BINS = 4
 
 
 class MapWriter:
@@ -63,10 +65,12 @@ class MapWriter:
 
     def _find_signs(self) -> list[str]:
         """Signs of the whole file that columns of texts ask for, such as a decimal comma."""
+        labelled = self._roles.columns.get("action") if self._tables["labels"] else None
         found = {
-            one.cleaning.partition(" or ")[0]
+            entry.partition(" or ")[0]
             for name, one in self._facts.items()
-            if one.cleaning and "unit." not in one.cleaning and name not in self._ignored
+            for entry in one.cleaning.split(JOINED)
+            if entry and not entry.startswith("unit.") and name not in (*self._ignored, labelled)
         }
         return [line for line in sorted(found) if getattr(self._given, line.split()[0]) is None]
 
@@ -77,6 +81,11 @@ class MapWriter:
         line = f"{show_key(name)} = {json.dumps(entry, ensure_ascii=False)}"
         if not any(one.startswith(f"{show_key(name)} = ") for one in self._tables[key]):
             self._tables[key].append(line + (f"  # {comment}" if comment else ""))
+
+    def _enter_unit(self, one: Facts) -> None:
+        for entry in one.cleaning.split(JOINED):
+            if entry.startswith("unit."):
+                self._enter("unit", one.name, json.loads(entry.rpartition(" = ")[2]))
 
     def _line(self, part: str, comment: str = "") -> list[str]:
         names = self._roles.columns.get(part)
@@ -132,8 +141,9 @@ class MapWriter:
         usable = [name for name in names if name in self._facts]
         for name in usable:
             self._encode(name, self._facts[name])
+        masks = [one for name, one in self._facts.items() if MASKED.fullmatch(name)]
         numbered = isinstance(given, str) and usable and self._facts[given].is_whole
-        if numbered and any(map(MASKED.fullmatch, self._facts)):
+        if numbered and not is_settled(self._facts[usable[0]], masks):
             self._enter("encode", usable[0], "one_hot", "what is allowed is a part of the state")
         comment = "# Only what was known BEFORE the action was chosen. CHECK each of them."
         if given is not None:
@@ -227,8 +237,8 @@ class MapWriter:
             if one.n_distinct > 10 and len(self._frequent(one)) < one.n_distinct:
                 least = max(2, int(RARE_SHARE * one.n_rows))
                 self._enter("rare", name, least, "categories with fewer rows become one")
-        elif "unit." in one.cleaning:
-            self._enter("unit", name, json.loads(one.cleaning.partition(" = ")[2]))
+        else:
+            self._enter_unit(one)
         if one.n_missing:
             filled = "category" if one.kind == "category" else "median"
             self._enter("missing", name, filled, f"{one.n_missing:,} missing" * (one.n_missing > 0))
@@ -241,14 +251,19 @@ class MapWriter:
         if roles.one_hot:
             self._enter("encode", "action", "from_one_hot", "one column for each action")
             return self._line("action")
+        if isinstance(names, tuple):
+            self._enter_choices(names)
         if isinstance(names, tuple) or names not in self._facts:
             return self._line("action")
         one = self._facts[names]
         if one.n_missing:
             self._enter("missing", names, "drop", f"{one.n_missing:,} missing")
-        if one.cleaning and "unit." in one.cleaning:
-            self._enter("unit", names, json.loads(one.cleaning.partition(" = ")[2]))
         contiguous = one.is_whole and list(one.values) == list(range(len(one.values)))
+        if one.cleaning and one.n_distinct <= NUMBERED_ACTIONS:
+            # A few doses or prices, written with their unit, are choices.
+            self._enter("labels", "action", sorted(one.values, key=find_size), "CHECK")
+            return self._line("action")
+        self._enter_unit(one)
         few = one.n_distinct <= (MOST_ACTIONS if one.kind == "category" else NUMBERED_ACTIONS)
         if few and not contiguous and not one.cleaning:
             comment = "add actions that exist but were never chosen"
@@ -257,6 +272,22 @@ class MapWriter:
         if not contiguous or one.n_distinct > MOST_ACTIONS:
             roles.columns["action"] = (names,)
         return self._line("action")
+
+    def _enter_choices(self, names: Sequence[str]) -> None:
+        """Several columns that are chosen together: labels of a few values, intervals of many.
+
+        Where all of them hold numbers of many values, they stay a vector.
+        """
+        columns = [self._facts[name] for name in names if name in self._facts]
+        few = [one.kind == "category" or one.n_distinct <= NUMBERED_ACTIONS for one in columns]
+        if not any(few):
+            return
+        for one, is_few in zip(columns, few, strict=True):
+            if is_few:
+                self._enter("labels", one.name, sorted(one.values, key=find_size), "CHECK")
+            else:
+                self._enter_unit(one)
+                self._enter("bins", one.name, CHOSEN_BINS, "CHECK: intervals of as many rows")
 
     def _write_mask(self, labels: Sequence[object]) -> list[str]:
         """Columns that say which actions were allowed, if there is one for each label."""
@@ -283,10 +314,17 @@ class MapWriter:
         one = self._facts.get(str(name))
         if one is not None and (one.n_missing):
             self._enter("missing", "reward", "drop", f"{one.n_missing:,} missing")
-        if one is not None and "unit." in one.cleaning:
-            self._enter("unit", one.name, json.loads(one.cleaning.partition(" = ")[2]))
+        if one is not None:
+            self._enter_unit(one)
         self._label("reward")
-        lines = self._line("reward", "what it earned, more is better")
+        if self._given.lower_is_better or is_cost(str(name)):
+            lines = self._line("reward", "less is better, as the next line says")
+            guess = (
+                "" if self._given.lower_is_better else "  # CHECK: the reward is minus this column"
+            )
+            lines.append(f"lower_is_better = true{guess}")
+        else:
+            lines = self._line("reward", "what it earned, more is better")
         if "propensity" in self._roles.columns:
             lines += self._line("propensity", "the old policy's probability of the action taken")
         return lines

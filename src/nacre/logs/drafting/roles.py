@@ -18,7 +18,7 @@ WORDS: Mapping[str, tuple[str, ...]] = {
     "action": (
         *("offer", "treatment", "arm", "decision", "choice", "dose", "campaign", "variant"),
         *("recommendation", "bid", "command", "setpoint", "phase", "intervention", "discount"),
-        *("price", "channel", "control"),
+        *("price", "channel", "control", "ad", "banner", "creative", "drug", "mode"),
     ),
     "reward": (
         *("revenue", "profit", "margin", "payoff", "outcome", "conversion", "converted"),
@@ -34,6 +34,12 @@ WORDS: Mapping[str, tuple[str, ...]] = {
     "order": ("timestamp", "time", "date", "datetime", "day", "when", "at"),
 }
 """Words that columns of such a part are called by. A draft asks to check what they suggest."""
+COSTS = {
+    *("cost", "costs", "expense", "expenses", "loss", "losses", "pain", "delay", "wait", "waiting"),
+    *("complaint", "complaints", "churn", "churned", "readmission", "readmitted", "mortality"),
+    *("death", "died", "error", "errors", "defects", "downtime", "penalty", "regret", "risk"),
+}
+"""Words in names of columns of which less is better."""
 MASKED = re.compile(r"allowed_.+", re.I)
 """Columns that say whether an action is allowed."""
 KEPT = re.compile(r"(allowed|probability|probabilities|old_probability|logit)_.+", re.I)
@@ -44,6 +50,8 @@ _IDENTIFIER = re.compile(
 LEAST_REPEATS = 1.5
 REGULAR = 0.9
 MOST_ACTIONS = 50
+FEW = 12
+"""An identifier with so few values tells shops or advertisements apart rather than episodes."""
 
 
 @dataclass
@@ -196,12 +204,13 @@ def _guess_episode(facts: Mapping[str, Facts], names: Sequence[str], roles: Role
         return
     for name in names:
         one = facts[name]
-        is_id = _IDENTIFIER.fullmatch(normalise_name(name)) is not None
+        is_id = _IDENTIFIER.fullmatch(re.sub(r"\W+$", "", normalise_name(name))) is not None
         if name in roles.used or not is_id or one.kind == "other" or one.n_missing:
             continue
-        if 1 < one.n_distinct <= one.n_rows / LEAST_REPEATS and (
-            one.kind == "category" or one.is_whole
-        ):
+        few = one.n_distinct <= FEW and not _has_word(name, "episode")
+        if 1 < one.n_distinct <= one.n_rows / LEAST_REPEATS and not few:
+            if one.kind != "category" and not one.is_whole:
+                continue
             roles.columns["episode"] = name
             roles.guessed.add("episode")
             break
@@ -234,3 +243,8 @@ def _is_regular(facts: Facts) -> bool:
     steps = np.diff(seconds)
     usual = np.median(steps)
     return bool(0 < usual <= 6 * 3600 and (steps == usual).mean() >= REGULAR)
+
+
+def is_cost(name: str) -> bool:
+    """Whether less of a column of this name seems to be better."""
+    return not COSTS.isdisjoint(re.split(r"[^a-z]+", name.lower()))

@@ -206,7 +206,8 @@ def _report_text(name: str, chunks: list[Any], part: str | None, problems: Probl
         return
     wrong = column.take(pa.array(rows))
     texts = [text for text in pc.unique(wrong).to_pylist() if text and text.strip()]
-    remedy = _suggest(name, part, texts, len(rows) == len(column))
+    several = part == "action" and name in problems.parts.get(part, ())
+    remedy = _suggest(name, part, texts, len(rows) == len(column), several=several)
     what = "is neither true nor false" if is_flag else "is not a number"
     if len(rows) == len(column) and texts and not is_flag and len(texts) <= _MOST_LABELS:
         problems.add(f"holds texts: {show_names(sorted(texts))}", remedy, column=name)
@@ -214,9 +215,12 @@ def _report_text(name: str, chunks: list[Any], part: str | None, problems: Probl
     problems.add_rows(name, rows, lambda i: (what, show(column[int(rows[i])].as_py())), remedy)
 
 
-def _suggest(name: str, part: str | None, texts: list[str], all_texts: bool) -> str:
+def _suggest(
+    name: str, part: str | None, texts: list[str], all_texts: bool, *, several: bool
+) -> str:
     """What to write in the column map so that a column of texts can be used."""
     key = show_key(name)
+    whose = key if several else part
     cleaning = suggest_cleaning(name, texts)
     labels = ", ".join(json.dumps(text, ensure_ascii=False) for text in sorted(texts))
     if len(labels) > _LONGEST_LABELS:
@@ -234,7 +238,7 @@ def _suggest(name: str, part: str | None, texts: list[str], all_texts: bool) -> 
             whole if len(texts) <= _MOST_LABELS else ""
         )
     if all_texts and part is not None and len(texts) <= _MOST_LABELS:
-        return f"write labels.{part} = [{labels}] in the column map, {order}"
+        return f"write labels.{whose} = [{labels}] in the column map, {order}"
     if len(texts) <= SHOWN_ROWS and len(labels) <= SHOWN_CHARACTERS:
         observed = part in ("observation", "next_observation")
         choice = '"median" or "drop"' if observed else '"drop"'

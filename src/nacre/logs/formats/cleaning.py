@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +14,8 @@ from nacre.logs.checks.problems import show_key
 from nacre.logs.schema.mapping import ColumnMap
 
 NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
+JOINED = " and "
+"""Between entries of a suggestion."""
 # A sign or the code of a currency before the number, or any short word behind it.
 _WITH_UNIT = re.compile(
     r"\s*[+-]?\s*([^\s\w.,+()-]{1,3}|USD|EUR|GBP|CHF|JPY|CNY|INR)?\s*[+-]?[0-9][0-9.,]*"
@@ -22,9 +24,9 @@ _WITH_UNIT = re.compile(
 # A minus as printers set it, and the parentheses of accountants, which mean one.
 _DASH, _PARENTHESES = r"^\s*[\x{2212}\x{2013}]\s*", r"^\s*\(\s*(.*?)\s*\)\s*$"
 _SIGNS = {re.compile(r"^\s*[\u2212\u2013]\s*"): "-", re.compile(_PARENTHESES): r"-\1"}
-_COMMA = re.compile(r"\s*[+-]?[0-9]+,[0-9]+\s*")
-_GROUPS = re.compile(
-    r"\s*[+-]?[0-9]{1,3}(?P<sign>[,.' ])[0-9]{3}((?P=sign)[0-9]{3})*([.,][0-9]+)?\s*"
+_WRITTEN = re.compile(
+    r"\s*[+-]?(?:[0-9]{1,3}(?:(?P<group>[,.' ])[0-9]{3})(?:(?P=group)[0-9]{3})*|[0-9]+)"
+    r"(?:(?P<point>[.,])[0-9]+)?\s*"
 )
 
 
@@ -71,10 +73,25 @@ class Cleaning:
             name: The column.
             chunk: Large strings.
         """
-        unit = self.units.get(name)
         usual = self.decimal == "." and not (self.thousands or self.missing_values)
-        if unit is None and usual and not _has_signs(chunk):
+        if name not in self.units and usual and not _has_signs(chunk):
             return None
+        plain = self._strip(name, chunk)
+        absent = pc.is_in(plain, value_set=pa.array(["", *self.missing_values], plain.type))
+        try:
+            return pc.cast(pc.if_else(absent, pa.scalar(None, plain.type), plain), pa.float64())
+        except pa.ArrowInvalid:
+            return None
+
+    def ease(self, name: str, chunk: Any) -> Any:
+        """Return a chunk of texts with those that are numbers in their usual writing."""
+        plain = self._strip(name, chunk)
+        numbers = pc.fill_null(pc.match_substring_regex(plain, f"^{NUMBER}$"), False)
+        return pc.if_else(numbers, plain, chunk)
+
+    def _strip(self, name: str, chunk: Any) -> Any:
+        """Return texts without unit and groups of digits, decimals behind a point."""
+        unit = self.units.get(name)
         plain = chunk if unit is None else pc.replace_substring(chunk, unit, "")
         if self.thousands is not None:
             plain = pc.replace_substring(plain, self.thousands, "")
@@ -82,12 +99,7 @@ class Cleaning:
             plain = pc.replace_substring(plain, self.decimal, ".")
         plain = pc.replace_substring_regex(plain, pattern=_DASH, replacement="-")
         plain = pc.replace_substring_regex(plain, pattern=_PARENTHESES, replacement=r"-\1")
-        plain = pc.utf8_trim_whitespace(plain)
-        absent = pc.is_in(plain, value_set=pa.array(["", *self.missing_values], plain.type))
-        try:
-            return pc.cast(pc.if_else(absent, pa.scalar(None, plain.type), plain), pa.float64())
-        except pa.ArrowInvalid:
-            return None
+        return pc.utf8_trim_whitespace(plain)
 
 
 def _has_signs(chunk: Any) -> bool:
@@ -112,13 +124,28 @@ def suggest_cleaning(name: str, values: Iterable[str]) -> str:
     listed = [write_sign(value) for value in values]
     if not listed:
         return ""
-    if all(_COMMA.fullmatch(value) for value in listed):
-        grouped = all(_GROUPS.fullmatch(value) for value in listed)
-        return 'decimal = ","' + (' or thousands = ","' if grouped else "")
-    if all(_GROUPS.fullmatch(value) for value in listed):
-        (match,) = {_GROUPS.fullmatch(value)["sign"] for value in listed[:1]}  # type: ignore[index]
-        return f'thousands = "{match}"'
+    signs = _suggest_signs(listed)
+    if signs is not None:
+        return signs
     found = [_WITH_UNIT.fullmatch(value) for value in listed]
     units = {match[1] or match[2] for match in found if match is not None}
     unit = next(iter(units)) if len(units) == 1 and None not in found else None
-    return "" if unit is None else f'unit.{show_key(name)} = "{unit}"'
+    if unit is None:
+        return ""
+    entry = f'unit.{show_key(name)} = "{unit}"'
+    signs = _suggest_signs([value.replace(unit, "") for value in listed])
+    return JOINED.join(one for one in (entry, signs) if one)
+
+
+def _suggest_signs(values: Sequence[str]) -> str | None:
+    """Which signs divide these numbers; nothing if only usual ones, None if they are no numbers."""
+    found = [_WRITTEN.fullmatch(value) for value in values]
+    matches = [match for match in found if match is not None]
+    points = {match["point"] for match in matches} - {None}
+    groups = {match["group"] for match in matches} - {None}
+    if len(matches) < len(found) or len(points) > 1 or len(groups - points) > 1:
+        return None
+    if not points and groups == {","} and all(value.count(",") == 1 for value in values):
+        return 'decimal = "," or thousands = ","'
+    entries = ['decimal = ","'] if points == {","} else []
+    return JOINED.join([*entries, *(f'thousands = "{sign}"' for sign in groups - points)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import csv
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -14,7 +15,12 @@ from numpy.typing import NDArray
 from nacre.logs.checks.problems import Problems, show, show_reason
 from nacre.logs.episodes import Log
 from nacre.logs.formats.compression import TooLargeError, compress, find_codec, open_binary
-from nacre.logs.formats.csv_style import HEAD_BYTES, Style, recognise_style
+from nacre.logs.formats.csv_style import (
+    HEAD_BYTES,
+    Style,
+    count_title_lines,
+    recognise_style,
+)
 from nacre.logs.schema.layout import check_names, lay_out, spread
 from nacre.logs.schema.mapping import ColumnMap
 from nacre.logs.schema.metadata import KEY, encode_metadata
@@ -41,7 +47,7 @@ _ARCHIVES = {
 class Csv:
     """Comma-separated text, the metadata in a comment on the first line."""
 
-    suffixes = (".csv", ".csv.gz", ".csv.zst")
+    suffixes = (".csv", ".csv.gz", ".csv.zst", ".tsv", ".tsv.gz", ".tsv.zst")
 
     def open(
         self, path: Path, problems: Problems, columns: ColumnMap, store: Store
@@ -69,7 +75,7 @@ class Csv:
             )
             return None
         if not layout.style.quoted_lines:
-            problems.lines = _LineNumbers(path, layout.n_comments + 1)
+            problems.lines = _LineNumbers(path, layout.n_comments)
         if rows.ragged:
             _report_ragged(rows, problems)
         schema = rows.schema if metadata is None else rows.schema.with_metadata({KEY: metadata})
@@ -92,7 +98,10 @@ class Csv:
         columns = spread(lay_out(log))
         with compress(stream, path) as target:
             target.write(f"{_PREFIX}{encode_metadata(log, log.columns)}\n".encode())
-            with arrow_csv.CSVWriter(target, build_schema(columns, None)) as writer:
+            tabs = ".tsv" in (suffix.lower() for suffix in path.suffixes)
+            options = arrow_csv.WriteOptions(delimiter="\t" if tabs else ",")
+            schema = build_schema(columns, None)
+            with arrow_csv.CSVWriter(target, schema, write_options=options) as writer:
                 for table in build_tables(columns, None, _BATCH_ROWS):
                     writer.write_table(table)
 
@@ -115,9 +124,12 @@ def _read_head(path: Path, columns: ColumnMap) -> tuple[str | None, Layout]:
         raise ValueError(f"its first line is longer than {HEAD_BYTES} bytes")
     style = recognise_style(head, columns)
     text = codecs.getincrementaldecoder(style.text_encoding)().decode(head).removeprefix("\ufeff")
-    rows = csv.reader(text.splitlines(keepends=True), delimiter=style.separator)
-    names = tuple(next(rows, []))
-    return metadata, _find_layout(names, n_comments, columns, style)
+    rows = list(csv.reader(text.splitlines(keepends=True), delimiter=style.separator)) or [[]]
+    n_above = count_title_lines(rows)
+    if n_above:
+        above = f"{n_above} lines above the names of the columns were left out, as was recognised"
+        style = replace(style, notes=(*style.notes, above))
+    return metadata, _find_layout(tuple(rows[n_above]), n_comments + n_above, columns, style)
 
 
 def _find_layout(
@@ -190,16 +202,17 @@ def _report_ragged(read: Rows, problems: Problems) -> None:
 class _LineNumbers:
     """The line of every row, blank lines left out as the reader leaves them out."""
 
-    def __init__(self, path: Path, n_head: int) -> None:
+    def __init__(self, path: Path, n_above: int) -> None:
         self._path = path
-        self._n_head = n_head
+        self._n_above = n_above
         self._lines: NDArray[np.int64] | None = None
 
     def __call__(self) -> NDArray[np.int64]:
         if self._lines is None:
             with open_binary(self._path) as stream:
                 filled = np.fromiter((bool(line.rstrip(b"\r\n")) for line in stream), np.bool_)
-            self._lines = np.flatnonzero(filled)[self._n_head :] + 1
+            # The first that is left is the line of names.
+            self._lines = np.flatnonzero(filled[self._n_above :])[1:] + self._n_above + 1
         return self._lines
 
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from nacre.logs.schema.mapping import ColumnMap
 
 HEAD_BYTES = 2**16
+MOST_ABOVE = 20
+"""Lines among which the line of names is looked for."""
 SEPARATORS = (",", ";", "\t", "|")
 MISSING_TEXTS = (
     *("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NAN", "null", "NULL", "Null"),
@@ -84,11 +86,16 @@ def recognise_style(head: bytes, columns: ColumnMap) -> Style:
 
 
 def _find_separator(text: str) -> str:
-    """The sign that divides the first line, and most others alike."""
+    """The sign that divides the first line, and most others alike; a title is not divided."""
     lines = [line for line in text.splitlines()[:50] if line.strip()]
     if len(lines) > 2:
         lines = lines[:-1]
-    best, most = ",", 1.0
+    found = (_divide(lines[start:]) for start in range(min(MOST_ABOVE, len(lines))))
+    return next((sign for sign in found if sign), ",")
+
+
+def _divide(lines: Sequence[str]) -> str:
+    best, most = "", 1.0
     for separator in SEPARATORS:
         counts = [len(row) for row in csv.reader(lines, delimiter=separator)]
         if not counts or counts[0] < 2:
@@ -97,6 +104,28 @@ def _find_separator(text: str) -> str:
         if alike * counts[0] > most:
             best, most = separator, alike * counts[0]
     return best
+
+
+def count_title_lines(rows: Sequence[Sequence[str]]) -> int:
+    """How many lines lie above the names of the columns, as spreadsheets have titles.
+
+    A first line with two or more names is the line of names. One with a single text among empty
+    cells, or with fewer cells than most lines have, is a title, if one of the next lines has a
+    different text in each of its cells.
+    """
+    width = Counter(map(len, rows[:50])).most_common(1)[0][0]
+    first = [cell for cell in rows[0] if cell.strip()]
+    if width < 2 or len(first) > 1 or max(len(rows[0]), width) - len(first) < 2:
+        return 0
+    for place, row in enumerate(rows[1:MOST_ABOVE], start=1):
+        cells = {cell.strip() for cell in row}
+        if len(row) == len(cells) == width and not any(map(_is_value, cells)):
+            return place
+    return 0
+
+
+def _is_value(cell: str) -> bool:
+    return not cell or cell[0].isdigit() or _POINT.fullmatch(cell) is not None
 
 
 def _find_decimal(cells: Sequence[str], separator: str) -> str:

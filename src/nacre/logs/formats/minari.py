@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from gymnasium.spaces import Space
+from gymnasium.spaces import MultiDiscrete, Space
 from numpy.typing import NDArray
 
 from nacre.files.documents import parse_json
@@ -290,8 +290,11 @@ def _is_plain(form: Any) -> bool:
 
 def _read_space(form: Any) -> Space[Any]:
     kind = form["type"]
-    if kind == "Discrete":
-        return space_from_json({"type": "discrete", "n": form["n"], "start": form.get("start", 0)})
+    if kind == "Discrete" and not form.get("start"):
+        return space_from_json({"type": "discrete", "n": form["n"]})
+    if kind in ("Discrete", "MultiDiscrete"):
+        sizes = np.ravel(form["nvec" if kind == "MultiDiscrete" else "n"])
+        return MultiDiscrete(sizes, start=np.ravel(form.get("start") or np.zeros_like(sizes)))
     if kind != "Box":
         raise SpaceError(str(kind))
     if len(form["shape"]) != 1:

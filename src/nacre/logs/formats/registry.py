@@ -21,6 +21,7 @@ OURS = {
     "minari": "nacre.logs.formats.minari:MINARI",
     "parquet_folder": "nacre.logs.formats.parquet_folder:PARQUET_FOLDER",
     "arrow_folder": "nacre.logs.formats.arrow_folder:ARROW_FOLDER",
+    "csv_folder": "nacre.logs.formats.csv_folder:CSV_FOLDER",
 }
 LOG_FORMATS: Registry[LogFormat] = Registry("nacre.log_formats", "log format", OURS)
 """All formats of logs by name: ours, and those that other packages register by entry point."""
@@ -33,7 +34,7 @@ ELSEWHERE = {
     (".json", ".jsonl", ".db", ".sqlite", ".dta", ".sav", ".sas7bdat", ".rds", ".rdata"): (
         "write the table as Parquet or CSV and give that file"
     ),
-    (".txt", ".tsv", ".dat", ".tab"): "rename it to end in .csv; separators are recognised",
+    (".txt", ".dat", ".tab"): "rename it to end in .csv; separators are recognised",
 }
 """Files that people have and that are not read: what to do instead."""
 

@@ -78,6 +78,8 @@ class TableSource:
             cleaned = [self.cleaning.clean(name, chunk) for chunk in texts]
             if None not in cleaned:
                 kind, texts = pa.float64(), cleaned
+            else:
+                texts = [self.cleaning.ease(name, chunk) for chunk in texts]
             chunks = iter(texts)
         column = ArrowColumn(name, kind, self.n_rows, part, self.store)
         return read_column(column, chunks, self._problems)

@@ -15,6 +15,7 @@ from nacre.logs.checks.columns import check_numeric
 from nacre.logs.checks.problems import Problems, show, show_key, show_names
 from nacre.logs.schema.bins import bin_numbers
 from nacre.logs.schema.categories import number_categories
+from nacre.logs.schema.choices import MOST_COMBINATIONS
 from nacre.logs.schema.draft import Draft
 from nacre.logs.schema.features import FeatureReader, is_encoded
 from nacre.logs.schema.mapping import ColumnMap, Label
@@ -23,9 +24,6 @@ from nacre.logs.schema.recognition import Reading, listed
 from nacre.logs.schema.source import Source
 from nacre.logs.schema.spaces import JSON
 from nacre.logs.storage.stores import MEMORY, Store, blocks
-
-MOST_COMBINATIONS = 1000
-"""Combinations of several labelled actions."""
 
 
 class FieldReader:
@@ -65,6 +63,8 @@ class FieldReader:
             values = None if names is None else self._read_part(part, names)
             if values is None:
                 continue
+            if part == "reward" and self._columns.lower_is_better:
+                values = self._turn(values)
             if part == "order":
                 self._draft.order = values
             elif part in ("step", "propensity", MASK):
@@ -72,6 +72,13 @@ class FieldReader:
             else:
                 self._draft.fields[part] = values
         self._apply_labels()
+
+    def _turn(self, rewards: NDArray[Any]) -> NDArray[Any]:
+        """What is earned where less is better: minus what the column says."""
+        if rewards.dtype.kind not in "biuf":
+            return rewards
+        self._draft.provenance["lower_is_better"] = True
+        return 0.0 - rewards.astype(np.float64)
 
     def _read_part(self, part: str, names: str | tuple[str, ...]) -> NDArray[Any] | None:
         if self._has_labels_of_several(part, names):

@@ -30,6 +30,7 @@ PERIODS = ("hour", "day", "week", "month")
 FILLS = ("mean", "median")
 MISSING = ("refuse", "drop", *FILLS, "category")
 _CONSTANTS: Mapping[str, tuple[bool, ...]] = {"episode": (False,), "terminated": (False, True)}
+FLAG = "lower_is_better"
 _SIGNS: Mapping[str, tuple[str, ...]] = {"decimal": (".", ","), "thousands": (",", ".", "'", " ")}
 
 
@@ -59,7 +60,7 @@ def parse_assignments(assignments: Sequence[str]) -> dict[str, Any]:
         stem, dot, column = key.partition(".")
         if dot and stem in BY_COLUMN:
             document.setdefault(stem, {})[column] = _parse_entry(stem, value)
-        elif value.strip() in ("false", "true") and stem in _CONSTANTS:
+        elif value.strip() in ("false", "true") and stem in (*_CONSTANTS, FLAG):
             document[key] = value.strip() == "true"
         elif key in STYLE:
             document[key] = {"tab": "\t", r"\t": "\t"}.get(value, value)
@@ -94,6 +95,11 @@ def read_value(key: str, value: object, problems: Problems) -> Any:
         return _read_sign(key, value, problems)
     if key == "text_encoding":
         return _read_encoding(value, problems)
+    if key == FLAG:
+        if isinstance(value, bool):
+            return value
+        problems.add(f"has for {key} the value {show(value)}", "write true or false")
+        return None
     if key == "period":
         if value in PERIODS:
             return value

@@ -38,6 +38,7 @@ class ColumnMap:
         observation: One column, or several whose numbers side by side are a Box.
         action: Likewise. Several columns with labels are one Discrete space of their combinations.
         reward: The column of rewards.
+        lower_is_better: Whether that column holds costs, pain or losses: the reward is minus it.
         next_observation: Like `observation`.
         terminated: True where the world ended the episode; False if it never does; True if it ends
             every episode at its last row.
@@ -70,6 +71,7 @@ class ColumnMap:
     observation: str | tuple[str, ...] | None = None
     action: str | tuple[str, ...] | None = None
     reward: str | None = None
+    lower_is_better: bool | None = None
     next_observation: str | tuple[str, ...] | None = None
     terminated: str | bool | None = None
     truncated: str | None = None

@@ -1,8 +1,9 @@
 """Action masks: which actions were allowed in each row, as a part of the observation.
 
 What is allowed is known before the action is chosen, so it belongs to the state. The mask becomes
-the last coordinates of the observation, and the space says so (`MaskedBox`): every policy between
-such spaces gives no probability to what is not allowed, whoever asks it.
+the last coordinates of the observation, and the space says so (`MaskedBox`). States that are
+numbers keep them, and the space says what each allows (`MaskedDiscrete`). Every policy between such
+spaces gives no probability to what is not allowed, whoever asks it.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from nacre.logs.schema.draft import Draft
 from nacre.logs.schema.encoding import ColumnEncoding
 from nacre.logs.schema.mapping import ColumnMap
 from nacre.logs.schema.parts import MASK
-from nacre.logs.schema.spaces import add_mask
+from nacre.logs.schema.spaces import MaskedDiscrete, add_mask
 
 STEMS = (MASK, "action_mask", "action_masks", "allowed_actions", "legal_actions")
 """What columns of masks are called: one of vectors, numbered ones, or with an action's label."""
@@ -101,6 +102,9 @@ def fold_mask(draft: Draft, offsets: NDArray[np.int64]) -> None:
         return
     del draft.columns[MASK]
     flags = np.asarray(mask, np.float32)
+    if draft.fields["observation"].ndim == 1:
+        _mask_states(draft, flags > 0.5)
+        return
     following = draft.fields.get("next_observation")
     if following is not None:
         draft.fields["next_observation"] = _append(draft, following, _follow(flags, offsets))
@@ -114,6 +118,21 @@ def fold_mask(draft: Draft, offsets: NDArray[np.int64]) -> None:
         f"the last {flags.shape[1]} numbers of an observation say which actions are allowed; no "
         "policy takes one that is not"
     )
+
+
+def _mask_states(draft: Draft, flags: NDArray[np.bool_]) -> None:
+    """Numbered states keep their numbers: the space says what each of them allows."""
+    states, space = draft.fields["observation"], draft.spaces["observation"]
+    assert isinstance(space, Discrete)  # noqa: S101 - states are numbers
+    allowed = np.ones((int(space.n), flags.shape[1]), np.bool_)
+    allowed[states] = flags
+    draft.spaces["observation"] = MaskedDiscrete(allowed)
+    limited, silent = int((~allowed.all(axis=1)).sum()), int(space.n) - len(np.unique(states))
+    note = f"{limited:,} of {int(space.n):,} states do not allow every action; no policy takes one"
+    note += " that is not allowed"
+    if silent:
+        note += f"; {silent:,} states in which no row starts are taken to allow every action"
+    draft.notes.append(note)
 
 
 def _follow(flags: NDArray[np.float32], offsets: NDArray[np.int64]) -> NDArray[np.float32]:
@@ -154,16 +173,29 @@ def check_mask(draft: Draft, problems: Problems) -> None:
             column=column,
         )
         return
-    if observation.ndim != 2:
-        name = problems.label("observation")
-        problems.add(
-            "says which actions are allowed, but the observation is a single number of a state",
-            f'write encode.{show_key(name)} = "one_hot" in the column map, or give observations as '
-            "vectors",
-            column=column,
-        )
-        return
+    if observation.ndim == 1:
+        _check_states(observation, mask, column, problems)
     _check_rows(action, mask, column, problems)
+
+
+def _check_states(
+    states: NDArray[Any], mask: NDArray[Any], column: str, problems: Problems
+) -> None:
+    """The same number has to be the same state: what it allows does not change."""
+    first = np.unique(states, return_index=True)[1]
+    place = np.searchsorted(states[first], states)
+    differs = np.flatnonzero((mask != mask[first][place]).any(axis=1))
+    if not len(differs):
+        return
+    row, earlier = int(differs[0]), int(first[place[differs[0]]])
+    name = problems.label("observation")
+    told = f"allows other actions than row {earlier} does in the same state, {states[row]}"
+    problems.add_rows(
+        column,
+        differs[:1],
+        lambda i: (f"{told}; what is allowed is a part of the state", None),
+        f'write encode.{show_key(name)} = "one_hot" in the column map',
+    )
 
 
 def _check_rows(action: NDArray[Any], mask: NDArray[Any], column: str, problems: Problems) -> None:

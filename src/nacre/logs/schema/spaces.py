@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
 from gymnasium.spaces import Box, Discrete, Space
@@ -28,6 +28,18 @@ class MaskedBox(Box):
     def __init__(self, low: NDArray[np.float32], high: NDArray[np.float32], n_masked: int) -> None:
         super().__init__(low, high, dtype=np.float32)
         self.n_masked = n_masked
+
+
+class MaskedDiscrete(Discrete):
+    """Numbered states, each with the discrete actions that are allowed in it.
+
+    Attributes:
+        allowed: (n, actions) truth values.
+    """
+
+    def __init__(self, allowed: NDArray[np.bool_]) -> None:
+        super().__init__(len(allowed))
+        self.allowed = allowed
 
 
 class SpaceError(ValueError):
@@ -58,8 +70,13 @@ def canonical_space(space: Space[Any]) -> Space[Any]:
                 f"a Discrete space that starts at {space.start}; subtract {space.start} from the "
                 f"column and use Discrete({space.n})"
             )
-        return _discrete(int(space.n))
+        return MaskedDiscrete(space.allowed) if is_masked(space) else _discrete(int(space.n))
     raise SpaceError(f"{type(space).__name__}; use a Box of one axis or Discrete")
+
+
+def is_masked(space: Space[Any]) -> TypeGuard[MaskedDiscrete]:
+    """Whether states are numbered and each of them has actions of its own."""
+    return isinstance(space, MaskedDiscrete)
 
 
 def add_mask(space: Space[Any], n_actions: int) -> MaskedBox:
@@ -90,7 +107,12 @@ def space_to_json(space: Space[Any]) -> dict[str, JSON]:
     """Return the JSON form of a space: `{"type": "box", …}` or `{"type": "discrete", "n": n}`."""
     space = canonical_space(space)
     if isinstance(space, Discrete):
-        return {"type": "discrete", "n": int(space.n)}
+        discrete: dict[str, JSON] = {"type": "discrete", "n": int(space.n)}
+        if is_masked(space):
+            discrete["allowed"] = [
+                "".join("01"[int(flag)] for flag in row) for row in space.allowed
+            ]
+        return discrete
     assert isinstance(space, Box)  # noqa: S101 - canonical_space leaves these two only
     mask: dict[str, JSON] = {"mask": space.n_masked} if isinstance(space, MaskedBox) else {}
     low, high = _bounds_to_json(space.low), _bounds_to_json(space.high)
@@ -111,7 +133,7 @@ def space_from_json(form: object) -> Space[Any]:
             raise SpaceError(f"a discrete space with n = {n!r:.60}; write a whole number")
         if form.get("start", 0) != 0:
             raise SpaceError("a discrete space that does not start at 0; shift it to 0")
-        return _discrete(n)
+        return _mask_states(_discrete(n), form.get("allowed"))
     if form.get("type") == "box":
         low = _bounds_from_json(form.get("low"), -np.inf)
         high = _bounds_from_json(form.get("high"), np.inf)
@@ -124,6 +146,20 @@ def space_from_json(form: object) -> Space[Any]:
             )
         return _box(low, high, n_masked)
     raise SpaceError(f"type {form.get('type')!r:.60}; write box or discrete")
+
+
+def _mask_states(space: Discrete, rows: object) -> Discrete:
+    """Read which actions each state allows: a text of zeros and ones for each of them."""
+    if rows is None:
+        return space
+    texts = [row for row in rows if isinstance(row, str)] if isinstance(rows, list) else []
+    even = len(texts) == int(space.n) and len({len(text) for text in texts}) == 1
+    if not even or not all(text.strip("01") == "" and "1" in text for text in texts):
+        raise SpaceError(
+            f"a discrete space with allowed = {rows!r:.60}; write {space.n} texts such as "
+            '"101", with a 1 for each action that is allowed'
+        )
+    return MaskedDiscrete(np.array([[sign == "1" for sign in text] for text in texts]))
 
 
 def _bounds_to_json(bounds: NDArray[np.float32]) -> list[JSON]:

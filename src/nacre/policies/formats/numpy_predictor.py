@@ -167,9 +167,13 @@ class Predictor:
     def _evaluate(self, rows: Any) -> Any:
         """What the head reads, a row each: -inf for actions that the row does not allow."""
         outputs, mask = self._evaluate_all(rows), self.observation_space.get("mask", 0)
-        if not mask:
+        texts = self.observation_space.get("allowed")
+        if not mask and not texts:
             return outputs
-        allowed = rows[:, -mask:] > 0.5
+        if texts:
+            allowed = np.array([[sign == "1" for sign in texts[row]] for row in rows])
+        else:
+            allowed = rows[:, -mask:] > 0.5
         allowed = allowed | ~allowed.any(axis=-1, keepdims=True)
         masked = np.where(allowed, outputs, -np.inf)
         silent = np.isneginf(masked).all(axis=-1, keepdims=True)
@@ -245,7 +249,7 @@ class Rule:
     ) -> tuple[Any, Any]:
         """Return the action for one raw row or one observation, and the state as it came."""
         raw = isinstance(observation, dict)
-        numbers = encode_row(self.inputs, observation) if raw else np.asarray(observation)
+        numbers = encode_row(self.inputs, observation) if raw else np.atleast_1d(observation)
         rule = next(rule for rule in self._rules if self._holds(rule["when"], numbers))
         if "action" not in rule:
             raise ValueError("the rule draws its actions; read it with nacre")
@@ -255,8 +259,10 @@ class Rule:
         """The action, or the first that is allowed where it is not."""
         mask, labels = self.inputs.get("mask", 0), (self.inputs.get("labels") or {}).get("action")
         place = labels.index(action) if labels and action in labels else action
-        allowed = numbers[-mask:] > 0.5 if mask else np.ones(1, bool)
-        if mask and not allowed[place] and allowed.any():
+        allowed = numbers[-mask:] > 0.5 if mask else np.zeros(0, bool)
+        if "allowed" in self.inputs:
+            allowed = np.array([sign == "1" for sign in self.inputs["allowed"][int(numbers[0])]])
+        if allowed.any() and not allowed[place]:
             place = int(np.argmax(allowed))
         return labels[place] if labels else place
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from nacre.errors import InputError
 from nacre.files.onnx_checks import COLUMNS_KEY
+from nacre.logs.schema.spaces import is_masked
 from nacre.policies.answers import WIDEST_LOG_STD
 from nacre.policies.formats.onnx_columns import add_columns, describe_columns, name_actions
 from nacre.policies.formats.onnx_nodes import FLOAT, OnnxGraph
@@ -76,7 +77,7 @@ def _add_input(graph: OnnxGraph, policy: Policy) -> str:
 def _add_outputs(graph: OnnxGraph, policy: Policy) -> str:
     """What the head of a policy reads."""
     if isinstance(policy, TabularPolicy):
-        return graph.add("Gather", graph.constant(_single(policy.logits)), graph.observation)
+        return graph.add("Gather", graph.constant(_single(policy.masked_logits)), graph.observation)
     if isinstance(policy, MLPPolicy):
         return _add_mask(graph, policy, _add_network(graph, policy))
     if isinstance(policy, RulePolicy):
@@ -216,10 +217,14 @@ def _add_network(graph: OnnxGraph, policy: MLPPolicy) -> str:
 def _add_mask(graph: OnnxGraph, policy: MLPPolicy | RulePolicy, value: str) -> str:
     """The least number instead of outputs of actions that are not allowed, if any is allowed."""
     signature = policy.signature
-    if not signature.n_masked:
+    if not signature.masks:
         return value
-    places = np.arange(signature.observation_size)[-signature.n_masked :]
-    flags = graph.add("Gather", graph.observation, graph.constant(places), axis=-1)
+    if is_masked(policy.observation_space):
+        table = graph.constant(_single(policy.observation_space.allowed))
+        flags = graph.add("Gather", table, graph.observation)
+    else:
+        places = np.arange(signature.observation_size)[-signature.n_masked :]
+        flags = graph.add("Gather", graph.observation, graph.constant(places), axis=-1)
     least = np.finfo(np.float32).min
     # What is allowed stays above what is not, also where it is never taken.
     value = graph.add("Max", value, graph.constant(_single(least / 2)))

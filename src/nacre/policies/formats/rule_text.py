@@ -28,7 +28,7 @@ def format_rule(policy: RulePolicy, inputs: Mapping[str, Any]) -> str:
     labels = (inputs.get("labels") or {}).get("action") or ()
     boxes = zip(np.asarray(policy.lower), np.asarray(policy.upper), strict=True)
     parts = []
-    if inputs.get("encoding") or labels:
+    if inputs:
         # JSON in a literal text of TOML: no quote in it ends it.
         text = json.dumps(inputs, ensure_ascii=True).replace("'", "\\u0027")
         parts.append(f"# For predict.py: how the columns of a table are read.\n{INPUTS} = '{text}'")

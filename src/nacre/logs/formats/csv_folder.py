@@ -1,0 +1,96 @@
+"""Folders of CSV files, such as one for each month: parts of one table."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import tempfile
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from nacre.logs.checks.problems import Problems, show
+from nacre.logs.formats.compression import TooLargeError, open_binary
+from nacre.logs.formats.csv import CSV
+from nacre.logs.formats.parquet_folder import list_parts
+from nacre.logs.schema.mapping import ColumnMap
+from nacre.logs.storage.stores import Store
+
+if TYPE_CHECKING:
+    from nacre.logs.formats.tables import TableSource
+
+_BLOCK = 2**20
+
+
+class CsvFolder:
+    """The CSV files of a folder, in the order of their names, below each other. Read-only."""
+
+    suffixes: tuple[str, ...] = ()
+
+    def locate(self, name: str | os.PathLike[str], problems: Problems) -> Path | None:
+        """Return the folder if it holds such files."""
+        path = Path(name)
+        try:
+            return path if path.is_dir() and _list_files(path) else None
+        except (OSError, ValueError):
+            return None
+
+    def open(
+        self, path: Path, problems: Problems, columns: ColumnMap, store: Store
+    ) -> TableSource | None:
+        """Read all files as if they were one: types are guessed from all of them."""
+        files = _list_files(path)
+        with tempfile.TemporaryDirectory(prefix="nacre-joined-") as folder:
+            joined = Path(folder) / "joined.csv"
+            try:
+                with joined.open("wb") as target:
+                    heads = [_append(file, target, first=file is files[0]) for file in files]
+            except (OSError, TooLargeError) as error:
+                problems.add(f"its files cannot be read ({error})", "unpack them, or give one file")
+                return None
+            for file, head in zip(files, heads, strict=True):
+                if head != heads[0]:
+                    problems.add(
+                        f"{file.name} has the columns {show(_decode(head))}, {files[0].name} has "
+                        f"{show(_decode(heads[0]))}",
+                        "give files with the same columns, in the same order",
+                    )
+                    return None
+            source = CSV.open(joined, problems, columns, store)
+        # Lines of the joined file are lines of none of its parts.
+        problems.lines = None
+        if source is not None and len(files) > 1:
+            note = f"rows of {len(files)} files lie below each other, in the order of their names"
+            source.notes = (*source.notes, f"{note}; an episode may go on in the next file")
+        return source
+
+    def estimate_bytes(self, path: Path) -> int:
+        """Return the sum over all files."""
+        return sum(CSV.estimate_bytes(file) for file in _list_files(path))
+
+
+def _list_files(folder: Path) -> list[Path]:
+    return sorted(one for suffix in CSV.suffixes for one in list_parts(folder, f"*{suffix}"))
+
+
+def _append(file: Path, target: IO[bytes], *, first: bool) -> bytes:
+    """Add the rows of a file, and return its line of names; comments are left out."""
+    with open_binary(file) as stream:
+        head = stream.readline().removeprefix(codecs.BOM_UTF8)
+        while head.startswith(b"#"):
+            head = stream.readline()
+        last = b"\n"
+        if first:
+            target.write(head.rstrip(b"\r\n") + b"\n")
+        while block := stream.read(_BLOCK):
+            target.write(block)
+            last = block[-1:]
+        if last != b"\n":
+            target.write(b"\n")
+    return head.rstrip(b"\r\n")
+
+
+def _decode(head: bytes) -> str:
+    return head.decode("utf-8", errors="replace")
+
+
+CSV_FOLDER = CsvFolder()
