@@ -71,7 +71,7 @@ def find_noise(policy: Policy) -> float:
 def test_it_finds_most_of_what_the_best_controller_gains() -> None:
     old, best = simulate(pose().old_policy), WORLD.start_value(WORLD.optimal_policy())
     assert simulate(learn().policy) - old > 0.8 * (best - old)
-    assert learn().name == "td3"
+    assert learn().name == "td3-0.0003"
     assert "TD3" in learn().origin
 
 
@@ -95,4 +95,4 @@ def test_it_is_registered_and_its_settings_are_checked() -> None:
     cold = dataclasses.replace(settings.actor, warm_start=False)
     with pytest.raises(InputError, match="warm_start"):
         TD3(settings=dataclasses.replace(settings, actor=cold))
-    assert TD3(cost_factor=2.0).name == "td3-cost2"
+    assert TD3(cost_factor=2.0).name == "td3-0.0003-cost2"

@@ -20,9 +20,12 @@ from nacre.learners import LEARNERS, Learner
 from nacre.learners.net_actor_critic.learner import NetActorCritic
 from nacre.learners.scale_noise import ScaleNoise
 from nacre.learners.tabular_planner import TabularPlanner
+from nacre.learners.td3 import TD3
 from nacre.logs import Log
 
 KL_WEIGHT = 0.03
+TD3_KL_WEIGHTS = (0.0003, 0.03)
+"""Far from a policy that does badly, near to one that is good but noisy."""
 ANY_DISCOUNT = 0.99
 """Stands for γ = 1 where no discount changes a value."""
 LARGEST_LOSS = 0.02
@@ -111,12 +114,13 @@ class AdviceConfig:
 
 
 def default_learners() -> tuple[Learner, ...]:
-    """For vectors: two ways to learn, bandit logs by a third, and the old policy with less noise.
+    """For vectors three ways to learn, bandit logs by another, and the old policy with less noise.
 
     Each says itself whether it applies to a log.
     """
     further = (LEARNERS.find(name)() for name in ("policy_iteration", "one_step"))
-    return (NetActorCritic(KL_WEIGHT), *further, ScaleNoise(), *_find_foreign())
+    near_and_far = (TD3(weight) for weight in TD3_KL_WEIGHTS)
+    return (NetActorCritic(KL_WEIGHT), *further, *near_and_far, ScaleNoise(), *_find_foreign())
 
 
 def _find_foreign() -> tuple[Learner, ...]:

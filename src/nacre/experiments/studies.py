@@ -19,6 +19,7 @@ from nacre.experiments import (
     learner_study,
     partial_study,
     risk_study,
+    robot_study,
     rollout_study,
     simulated_study,
 )
@@ -67,6 +68,12 @@ STUDIES = {
             bundled_study.list_runs,
             bundled_study.run_one,
             {"bundled": bundled_study.write_table},
+        ),
+        Study(
+            "robots",
+            robot_study.list_runs,
+            robot_study.run_one,
+            {"robots": robot_study.write_table},
         ),
         Study(
             "bandits",

@@ -62,7 +62,8 @@ class TD3(NetActorCritic):
     @property
     def name(self) -> str:
         """With what tells it from others."""
-        return "td3" if self.cost_factor == 1.0 else f"td3-cost{self.cost_factor:g}"
+        name = f"td3-{self.kl_weight:g}"
+        return name if self.cost_factor == 1.0 else f"{name}-cost{self.cost_factor:g}"
 
     def applies(self, problem: LearningProblem) -> str:
         """To action vectors of an old policy with noise."""
