@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import jax
+
 from nacre.errors import InputError
 from nacre.experiments import (
     attacks,
@@ -28,6 +30,9 @@ from nacre.experiments.records import CACHE, Record, append_line, read_lines
 from nacre.experiments.run import parse_seeds
 
 FOLDER = "studies"
+KEPT_PROGRAMS = 16
+"""Records after which compiled programs are let go: each log has its own, and hundreds of logs more
+than a process may map."""
 
 
 @dataclass(frozen=True)
@@ -144,6 +149,8 @@ def run_study(
             continue
         made.append(study.run_one(run, out / CACHE / FOLDER / study.name, old_policies))
         append_line(file, made[-1])
+        if len(made) % KEPT_PROGRAMS == 0:
+            jax.clear_caches()
     return made
 
 
