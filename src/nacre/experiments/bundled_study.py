@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,9 +18,7 @@ import numpy as np
 from scipy import optimize
 
 from nacre import examples
-from nacre.advice import tasks
 from nacre.advice.config import suggest_config
-from nacre.advice.finalists import choose_finalists
 from nacre.advice.inputs import read_inputs
 from nacre.advice.setting import Setting
 from nacre.costs import TransportCost, groups
@@ -36,6 +33,7 @@ from nacre.experiments.bundled_worlds import (
     make_machine,
 )
 from nacre.experiments.calibration.simulation import VectorWorld, sample_log, simulate_returns
+from nacre.experiments.candidates import TruthOf, describe_candidates, look_at_candidates
 from nacre.experiments.records import Record
 from nacre.learners.base import LearningProblem
 from nacre.learners.net_actor_critic.learner import NetActorCritic
@@ -59,8 +57,6 @@ LEARNERS = ("quick", "all")
 EPISODES = 2000
 LARGE_LOG = 40_000
 """Rows of the log that stands for as much as one likes, where nothing is known exactly."""
-TruthOf = Callable[[Policy], float]
-"""From a policy to its true gain over the old one, before the cost."""
 
 
 def list_runs(seeds: Sequence[int]) -> list[dict[str, Any]]:
@@ -83,34 +79,8 @@ def run_one(run: dict[str, Any], cache: Path, old_policies: Path) -> Record:
         config = dataclasses.replace(setting.config, learners=tuple(quick))
         setting = dataclasses.replace(setting, config=config)
     find_gain = find_truth(example, setting.old_policy)
-    began = time.process_time()
-    silent = NoProgress()
-    checks = tasks.check_log(setting, report=silent)
-    split = tasks.split_log(setting, checks=checks, report=silent)
-    problem = tasks.pose_learning(setting, split=split, report=silent)
-    learned = {
-        f"learner_{number}": tasks.learn_candidates(setting, one, problem=problem, report=silent)
-        for number, one in enumerate(setting.config.learners)
-    }
-    finalists = choose_finalists(setting, (), split=split, report=silent, **learned)
-    seconds = time.process_time() - began
-
-    def describe(name: str, policy: Policy) -> dict[str, Any]:
-        cost = setting.cost.evaluate(setting.old_policy, policy, setting.log).total
-        return {"name": name, "net_gain": find_gain(policy) - cost, "cost": cost}
-
-    candidates = [
-        {**describe(one.name, one.policy), "problem": one.problem}
-        for some in learned.values()
-        for one in some
-    ]
-    return {
-        **run,
-        "there": find_best(example, setting, find_gain),
-        "candidates": candidates,
-        "finalists": [describe(one.name, one.policy) for one in finalists],
-        "processor_seconds": seconds,
-    }
+    looked = look_at_candidates(setting, find_gain)
+    return {**run, "there": find_best(example, setting, find_gain), **looked}
 
 
 def make_setting(example: str, seed: int) -> Setting:
@@ -242,7 +212,7 @@ def write_table(records: Sequence[Record]) -> str:
             f"{there:.1f}",
             f"{np.mean(best):.1f} (least {min(best):.1f})",
             f"{reached} of {len(best)}",
-            _describe_learners(same),
+            describe_candidates(same),
         )
         rows.append(f"| {' | '.join(cells)} |")
     return "\n".join(rows)
@@ -252,15 +222,3 @@ def find_there(records: Sequence[Record]) -> float:
     """What was found to be there, and no less than any candidate reached."""
     reached = [one["net_gain"] for record in records for one in record["candidates"]]
     return float(max(1e-9, *reached, *(record["there"] for record in records)))
-
-
-def _describe_learners(records: Sequence[Record]) -> str:
-    """Mean true net gain of each candidate, and how often it was dropped."""
-    names = dict.fromkeys(one["name"] for record in records for one in record["candidates"])
-    told = []
-    for name in names:
-        mine = [one for r in records for one in r["candidates"] if one["name"] == name]
-        kept = [one["net_gain"] for one in mine if not one["problem"]]
-        dropped = f", dropped {len(mine) - len(kept)}" if len(kept) < len(mine) else ""
-        told.append(f"{name} {np.mean(kept):.1f}{dropped}" if kept else f"{name} dropped")
-    return "; ".join(told)

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import jax
+
 from nacre.errors import InputError
 from nacre.experiments import (
     attacks,
@@ -19,6 +21,7 @@ from nacre.experiments import (
     learner_study,
     partial_study,
     risk_study,
+    robot_study,
     rollout_study,
     simulated_study,
     undecided_study,
@@ -29,6 +32,9 @@ from nacre.experiments.run import parse_seeds
 from nacre.versions import find_commit, find_versions
 
 FOLDER = "studies"
+KEPT_PROGRAMS = 16
+"""Records after which compiled programs are let go: each log has its own, and hundreds of logs more
+than a process may map."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +75,12 @@ STUDIES = {
             bundled_study.list_runs,
             bundled_study.run_one,
             {"bundled": bundled_study.write_table},
+        ),
+        Study(
+            "robots",
+            robot_study.list_runs,
+            robot_study.run_one,
+            {"robots": robot_study.write_table},
         ),
         Study(
             "bandits",
@@ -148,6 +160,8 @@ def run_study(
         record = study.run_one(run, out / CACHE / FOLDER / study.name, old_policies)
         made.append(record | {"versions": find_versions(), "commit": find_commit()})
         append_line(file, made[-1])
+        if len(made) % KEPT_PROGRAMS == 0:
+            jax.clear_caches()
     return made
 
 

@@ -29,6 +29,7 @@ LEARNERS: Registry[type[Learner]] = Registry(
         "policy_iteration": "nacre.learners.policy_iteration:PolicyIteration",
         "scale_noise": "nacre.learners.scale_noise:ScaleNoise",
         "tabular_planner": "nacre.learners.tabular_planner:TabularPlanner",
+        "td3": "nacre.learners.td3:TD3",
     },
 )
 """Every learner; an advice asks ours with settings that fit the log, and all others as they are."""

@@ -158,7 +158,7 @@ class NetActorCritic:
                 steps_per_epoch=count_steps(settings.steps_per_epoch, len(problem.log)),
             ),
             old_value=old_value,
-            first=problem.first_policy if settings.actor.warm_start else None,
+            first=self._begin(problem),
             seed=seed,
             progress=report,
         )
@@ -168,6 +168,10 @@ class NetActorCritic:
         curve = tuple(epoch.net_value for epoch in learned.history)
         complaint = self._examine(key, problem, learned, policy)
         return Candidate(self.name, policy, origin, curve, learned.stop_reason, complaint)
+
+    def _begin(self, problem: LearningProblem) -> Policy | None:
+        """The policy that learning starts from; None for the settings to say."""
+        return problem.first_policy if self.settings.actor.warm_start else None
 
     def _examine(
         self, key: PRNGKeyArray, problem: LearningProblem, learned: Learned, policy: Policy
