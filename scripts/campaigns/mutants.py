@@ -46,11 +46,15 @@ TARGETS = {
         "tests/inference/test_intervals.py",
         "tests/inference/test_rule.py",
     ],
-    "nacre.inference.rule": ["tests/inference/test_rule.py"],
+    "nacre.inference.rule": [
+        "tests/inference/test_rule.py",
+        "tests/inference/test_guardrails.py",
+    ],
     "nacre.inference.break_even": ["tests/inference/test_break_even.py"],
     "nacre.inference.evidence": [
         "tests/inference/test_evidence.py",
         "tests/inference/test_rule.py",
+        "tests/inference/test_guardrails.py",
     ],
     "nacre.inference.price": ["tests/inference/test_price.py"],
     "nacre.inference.multiplicity": ["tests/inference/test_multiplicity.py"],
