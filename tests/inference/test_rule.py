@@ -51,6 +51,17 @@ def test_keep_only_where_no_finalist_can_gain() -> None:
     assert RULE([worse, unknown], USUAL).verdict == "undecided"
 
 
+def test_a_loss_that_may_be_none_is_not_kept() -> None:
+    _, high = make_evidence(make_estimate(0.0)).bounds(0.95)
+    just = make_evidence(make_estimate(-high))
+    assert just.bounds(0.95)[1] == 0.0
+    assert RULE([just], USUAL).verdict == "undecided"
+
+
+def test_the_usual_confidence_is_95_percent() -> None:
+    assert Circumstances().confidence == 0.95
+
+
 @pytest.mark.parametrize("name", RULES.names)
 def test_a_log_that_forbids_a_switch_forbids_it_under_every_rule(name: str) -> None:
     rule, clear = RULES.find(name)(), [make_evidence(make_estimate(10.0))]
