@@ -105,7 +105,7 @@ def test_without_a_discount_every_episode_has_to_end() -> None:
         }
     )
     assert settle_discount(config, log).discount < 1
-    assert settle_discount(CONFIG, make_rooms_log()) is CONFIG
+    assert settle_discount(CONFIG, make_rooms_log()) == CONFIG
     with pytest.raises(InputError, match="30 of 30 episodes do not end but are cut off"):
         settle_discount(config, make_rooms_log())
 
