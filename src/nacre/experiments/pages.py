@@ -79,7 +79,7 @@ def _write_section(table: str, summaries: Sequence[Summary], figure: str) -> str
 def _write_ablation(comparisons: Sequence[ablation.Comparison]) -> str:
     table = format_markdown(ablation.HEADER, ablation.tabulate_comparisons(comparisons))
     return (
-        "Ablation: a higher cost minus a lower one, by the same seeds and old policies: mean "
-        "difference, 95 % interval, p-value of a paired t-test:\n\n"
+        "Ablation: higher minus lower cost by the same seeds and old policies: mean difference, "
+        "95 % interval, p-value of a paired t-test:\n\n"
         f"{table}\n\n{ablation.conclude(comparisons)}\n"
     )
