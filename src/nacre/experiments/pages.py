@@ -27,22 +27,22 @@ TITLES = {
 }
 INTRODUCTION = """# Results against the paper
 
-The published figures beside ours, by three measures. `nacre reproduce TABLE --summary` writes this
-page from the records under `results/`, one for each row, configuration and seed. [Departures from
-the paper](deviations.md#the-published-tables) says where the differences come from.
+`nacre reproduce TABLE --summary` writes this page from the records under `results/`, one for each
+row, configuration and seed. [Departures from the paper](deviations.md#the-published-tables)
+explains the differences.
 
-- *True improvement*: value of the candidate minus the switching cost minus value of the old policy,
+- *True improvement*: the candidate's value minus the switching cost minus the old policy's value,
   simulated from the start state (at least 200 episodes of 700 steps at γ = 0.99): mean ± standard
-  deviation over the seeds, and the 95 % interval of the mean.
+  deviation over seeds, and the mean's 95 % interval.
 - *Estimated*: what the run itself believed.
-- *Published style*: value of the new policy (refitted where the record has it, else simulated)
-  minus the cost minus the *fitted* value of the old policy, as the published tables measure.
+- *Published style*: the new policy's value (refitted where the record has it, else simulated) minus
+  the cost minus the old policy's *fitted* value, as in the published tables.
 - *Responsible*: share of decisions that agree with the truth, without ties (within two standard
   errors of zero). The *published-style* share takes the sign of that measure.
 - *Wrong switches*: the true net improvement is negative, ties included.
 
-Fitted critics are those of the paper's Algorithm 2, or those of advice, which are checked against
-the log's returns. Rows *ours, default* are of the first rule of advice, since replaced.
+Fitted critics are those of the paper's Algorithm 2, or of advice, checked against the log's
+returns. Rows *ours, default* are of the first rule of advice, since replaced.
 """
 
 
@@ -79,7 +79,7 @@ def _write_section(table: str, summaries: Sequence[Summary], figure: str) -> str
 def _write_ablation(comparisons: Sequence[ablation.Comparison]) -> str:
     table = format_markdown(ablation.HEADER, ablation.tabulate_comparisons(comparisons))
     return (
-        "Ablation: a higher cost minus a lower one, by the same seeds and old policies: mean "
-        "difference, 95 % interval, p-value of a paired t-test:\n\n"
+        "Ablation: higher minus lower cost by the same seeds and old policies: mean difference, "
+        "95 % interval, p-value of a paired t-test:\n\n"
         f"{table}\n\n{ablation.conclude(comparisons)}\n"
     )
