@@ -81,7 +81,8 @@ class Csv:
         schema = rows.schema if metadata is None else rows.schema.with_metadata({KEY: metadata})
         source = TableSource(schema, rows.n_rows, rows.fetch, problems, store)
         source.cleaning = Cleaning.of(columns, layout.style.decimal)
-        source.notes = layout.style.notes
+        # Of a file that we wrote nothing had to be guessed.
+        source.notes = layout.style.notes if metadata is None else ()
         return source
 
     def estimate_bytes(self, path: Path) -> int:
