@@ -12,8 +12,8 @@ RECORDS = read_lines(ROOT / "results" / "studies" / "partial.jsonl")
 
 
 def test_a_recorded_world_is_found_again() -> None:
-    (recorded,) = (one for one in RECORDS if (one["seed"], one["world"]) == (101, 0))
-    found = partial_study.run_one({"seed": 101, "world": 0}, Path(), Path())
+    (recorded,) = (one for one in RECORDS if (one["seed"], one["world"]) == (10201, 0))
+    found = partial_study.run_one({"seed": 10201, "world": 0}, Path(), Path())
     assert found.items() <= recorded.items()
 
 
