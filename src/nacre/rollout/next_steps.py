@@ -20,6 +20,8 @@ def list_next_steps(
 ) -> tuple[NextStep, ...]:
     """Possible next steps, the cheapest first; none where nothing is open.
 
+    Where nothing is expected to be gained, the advice's own remedy is the only one.
+
     A part of the switch that the log proves comes before everything else: it is settled.
 
     Their prices: more episodes of the old policy change nothing and cost nothing; a try of what the
@@ -30,7 +32,8 @@ def list_next_steps(
         return ()
     steps = [_collect(record), _explore(record), *_begin(stages)]
     known = [one for one in steps if one is not None]
-    return (*_take_proven(curve), *sorted(known, key=_order))
+    found = (*_take_proven(curve), *sorted(known, key=_order))
+    return found or (NextStep(name="keep", what=record.remedy or record.reason, price=0.0),)
 
 
 def _take_proven(curve: Sequence[CurvePoint]) -> list[NextStep]:
