@@ -67,6 +67,13 @@ def test_an_open_verdict_gets_its_cheapest_next_step(old_returns: np.ndarray) ->
     )
     forbidden = make_record(verdict="undecided", forbidden="the log drifts", remedy="take a part")
     assert make_plan(forbidden, old_returns).next_steps[0].what == "take a part"
+    loses = make_record(
+        verdict="undecided",
+        net_gain={"mean": -0.3, "low": -0.5, "high": 0.1},
+        remedy="keep the old policy for now",
+    )
+    (only,) = make_plan(loses, old_returns).next_steps
+    assert (only.name, only.what, only.price) == ("keep", "keep the old policy for now", 0.0)
 
 
 def test_a_promise_that_does_not_pay_says_so(old_returns: np.ndarray) -> None:
