@@ -12,8 +12,8 @@ RECORDS = read_lines(ROOT / "results" / "studies" / "undecided.jsonl")
 
 
 def test_a_recorded_advice_is_found_again() -> None:
-    (recorded,) = (one for one in RECORDS if (one["seed"], one["world"]) == (101, 1))
-    found = undecided_study.run_one({"seed": 101, "world": 1}, Path(), Path())
+    (recorded,) = (one for one in RECORDS if (one["seed"], one["world"]) == (10303, 0))
+    found = undecided_study.run_one({"seed": 10303, "world": 0}, Path(), Path())
     assert found["step"] == recorded["step"] == undecided_study.PROVEN
     assert found["part"] == recorded["part"]
     assert abs(found["truth"] - recorded["truth"]) < 1e-3
