@@ -9,7 +9,14 @@ from typing import Any
 import pytest
 
 from nacre.advice import finalists, tasks
-from nacre.advice.finalists import MOST_FINALISTS, choose_finalists, choose_step
+from nacre.advice.finalists import (
+    MOST_FINALISTS,
+    UNKNOWN,
+    Score,
+    choose_finalists,
+    choose_step,
+    list_best,
+)
 from nacre.advice.setting import Split
 from nacre.learners.base import Candidate
 from nacre.training.progress import NoProgress, ProgressEvent
@@ -45,7 +52,8 @@ def test_finalists_are_chosen_with_the_test_part_closed() -> None:
         heard.append(event)
 
     chosen = choose_finalists(make_setting(), make_five(), split=split, report=hear, learner_0=())
-    assert [one.name for one in chosen] == ["share 1.0", "share 0.6", "share 0.8"]
+    # The others are worse in every way: their test would take from the level of the best.
+    assert [one.name for one in chosen] == ["share 1.0"]
     assert [tick.epoch for tick in heard] == [0, 1, 2, 3, 4]
 
 
@@ -70,8 +78,17 @@ def test_a_step_is_taken_where_it_has_more_to_prove(
 ) -> None:
     """Where nothing is proven, the candidate is tested as it was given."""
     best = make_candidate("best", BEST)
-    chosen, score = choose_step(best, make_policy(OLD), lambda one: scores[one.name])
-    assert (chosen.name, score) == (expected, scores[expected])
+    chosen, score = choose_step(best, make_policy(OLD), lambda one: Score(scores[one.name], 9.0))
+    assert (chosen.name, score.low) == (expected, scores[expected])
+
+
+def test_what_another_beats_in_both_numbers_is_not_tested() -> None:
+    sure, bold, worse = Score(2.0, 3.0), Score(-1.0, 8.0), Score(1.0, 2.0)
+    assert list_best([worse, bold, sure]) == [2, 1]
+    assert list_best([sure, sure]) == [0]
+    # Nobody knows that it gains less.
+    assert list_best([UNKNOWN, sure, UNKNOWN, worse]) == [1, 0, 2]
+    assert list_best([UNKNOWN]) == [0]
 
 
 def test_where_nobody_can_tell_them_apart_the_first_are_taken(

@@ -247,6 +247,25 @@ def test_what_is_too_short_to_tell_by_itself_tells_together() -> None:
     assert own.describe() == "every episode looks like the old policy's own"
 
 
+@pytest.mark.parametrize("place", [0, 150, 600])
+def test_a_run_of_foreign_episodes_too_short_to_tell_is_found(place: int) -> None:
+    """Episodes of four steps: a quarter of them by another policy, at the start, between, last."""
+    other = TabularPolicy.from_probabilities([[0.3, 0.7, 0.0], [0.5, 0.2, 0.3]])
+    own = sample_log(TABLE, episodes=600, length=4)
+    foreign = sample_log(other, episodes=200, seed=3, length=4)
+    before, after = np.arange(place), np.arange(place, 600)
+    parts = [foreign] if place == 0 else [own.select(before), foreign]
+    whole = functools.reduce(join, [*parts, own.select(after)] if place < 600 else parts)
+    found = examine_behaviour(whole, TABLE)
+    truly = (np.arange(800) >= place) & (np.arange(800) < place + 200)
+    # The edges are found to within a few episodes.
+    assert np.sum(found.own == truly) <= 8
+    assert found.on_policy
+    assert found.overall_score < LARGEST_SCORE
+    # A clone of such a log cannot say which part of it is foreign.
+    assert examine_behaviour(whole, TABLE, uncertainty=1e-6).own.sum() > 780
+
+
 def test_a_near_copy_passes_for_the_policy() -> None:
     """A hundredth of a standard deviation off: beyond chance in a long log, and of no account."""
     policy = make_policy("gaussian", sharpen=0.0)

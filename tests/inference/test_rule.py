@@ -43,6 +43,14 @@ def test_every_informative_estimator_has_to_prove_it() -> None:
     assert RULE([make_evidence(yes, silent, cost=2.0)], USUAL).verdict == "switch"
 
 
+def test_of_proven_finalists_the_one_that_gains_most_is_chosen() -> None:
+    sure = make_evidence(make_estimate(10.0, error=0.1))
+    bold = make_evidence(make_estimate(20.0, error=5.0))
+    unproven = make_evidence(make_estimate(30.0, error=30.0))
+    assert RULE([sure, bold, unproven], USUAL).chosen == 1
+    assert RULE([unproven, sure], USUAL).chosen == 1
+
+
 def test_keep_only_where_no_finalist_can_gain() -> None:
     worse, unknown = make_evidence(make_estimate(-9.0)), make_evidence(make_estimate(0.0))
     decision = RULE([worse, worse], USUAL)

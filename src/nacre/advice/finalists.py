@@ -3,16 +3,14 @@
 A smaller step towards a candidate gains less than the whole way, but it stays nearer to the log, so
 that more of it can be proven. What counts is the bound that decides on the test part: what a
 candidate gains at least, after its cost. A candidate is tested whole, unless there is a step with
-more to prove.
+more to prove. One that another beats both in this bound and in the expected gain is not tested.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
-
-import numpy as np
+from typing import Any, NamedTuple
 
 from nacre.advice.setting import Setting, Split
 from nacre.advice.tasks import charge_overlap
@@ -34,7 +32,19 @@ RANKING: tuple[Estimator, ...] = (Tabular(), OneStep(), FittedQ(sets=3, sizes=(1
 LEVEL = 0.9
 """Of the bounds by which candidates are put in order."""
 
-Score = Callable[[Candidate], float]
+
+class Score(NamedTuple):
+    """What the learning part says of a candidate's net gain.
+
+    What it says nothing about may gain anything: low -inf, mean inf.
+    """
+
+    low: float
+    mean: float
+
+
+UNKNOWN = Score(-math.inf, math.inf)
+Ranking = Callable[[Candidate], Score]
 
 
 def choose_finalists(
@@ -58,23 +68,36 @@ def choose_finalists(
         versions.append(version)
         scores.append(score)
         report(ProgressEvent("ranking candidates", number, len(candidates), 0))
-    order = np.argsort(-np.asarray(scores), kind="stable")
-    return tuple(versions[index] for index in sorted(order[:MOST_FINALISTS].tolist()))
+    return tuple(versions[index] for index in sorted(list_best(scores)[:MOST_FINALISTS]))
 
 
 def choose_step(
-    candidate: Candidate, old_policy: Policy, find_score: Score
-) -> tuple[Candidate, float]:
+    candidate: Candidate, old_policy: Policy, find_score: Ranking
+) -> tuple[Candidate, Score]:
     """The candidate, or the step towards it that has more to prove, and its score."""
     chosen, best = candidate, find_score(candidate)
     for step in make_steps(candidate, old_policy):
         score = find_score(step)
-        if score > max(best, 0.0):
+        if score.low > max(best.low, 0.0):
             chosen, best = step, score
     return chosen, best
 
 
-def open_ranking(setting: Setting, split: Split) -> Score | None:
+def list_best(scores: Sequence[Score]) -> list[int]:
+    """Those that no other beats in both numbers, by their lower bounds.
+
+    A test of one that is worse in every way would only take from the level of the others.
+    """
+    order = sorted(range(len(scores)), key=lambda index: scores[index], reverse=True)
+    best: list[int] = []
+    for index in order:
+        known = [scores[other].mean for other in best if scores[other] != UNKNOWN]
+        if scores[index].mean > max(known, default=-math.inf):
+            best.append(index)
+    return best
+
+
+def open_ranking(setting: Setting, split: Split) -> Ranking | None:
     """What says how good a candidate is on the learning part; None where nothing can."""
     log, discount = split.learning, setting.config.discount
     problem = Problem(log, split.old_policy, setting.find_start(log), discount, setting.acting)
@@ -87,7 +110,7 @@ def open_ranking(setting: Setting, split: Split) -> Score | None:
         setting.key("rank overlap"), log, split.old_policy, problem.start, discount
     )
 
-    def find_score(candidate: Candidate) -> float:
+    def find_score(candidate: Candidate) -> Score:
         policy = candidate.policy
         estimate = estimator.estimate(
             setting.key(f"rank {candidate.name}"), problem, prepared, policy, lambda share: None
@@ -96,6 +119,7 @@ def open_ranking(setting: Setting, split: Split) -> Score | None:
             estimate = charge_overlap(estimate, estimator, meter.measure(policy))
         cost = setting.cost.per_episode().evaluate(split.old_policy, policy, log, seed=setting.seed)
         low, _ = find_hull([estimate], LEVEL)
-        return -math.inf if math.isnan(low) else low - cost.total
+        known = Score(low - cost.total, estimate.gain - cost.total)
+        return known if all(map(math.isfinite, known)) else UNKNOWN
 
     return find_score

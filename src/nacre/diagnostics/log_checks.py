@@ -237,16 +237,18 @@ def check_log(
         seed: The same seed gives the same answer.
         acting: Further policies that acted in the log; its column `acting_policy` says where.
             Drift and exploration are looked for in the old policy's own episodes: they go through
-            all times, and what the others do is no change of the world.
+            all times, and what others do, foreign episodes too, is no change of the world.
         uncertainty: Of a clone: share of its probability that may lie on the wrong actions.
     """
     duplicates = find_duplicates(log)
     own = select_own(log)
     exploration = find_exploration(own, old_policy, config.epsilon)
     exploring = exploration.include(old_policy)
+    behaviour = examine_behaviours(log, (exploring, *acting), uncertainty)
     keep = np.asarray(duplicates.keep, np.int64)
     keep = keep[find_acting(log)[keep] == 0]
+    if behaviour.on_policy:
+        keep = keep[behaviour.own[keep]]
     different = log if len(keep) == log.n_episodes else log.select(keep)
     drift = find_drift(different, exploring, level=config.level, seed=seed, whole=own)
-    behaviour = examine_behaviours(log, (exploring, *acting), uncertainty)
     return LogChecks(duplicates, drift.renumber(keep), behaviour, exploration, exploring, config)

@@ -5,7 +5,8 @@ is uniform on [0, 1], whatever the state. So 2u - 1 and (2u - 1)² - 1/3 have me
 for discrete actions, the surprise -log π(a|s) minus its expectation and each action's count minus
 its probability. They are summed over each episode and compared with the spread that they would
 have; an episode whose sum lies further out than chance allows was made by something else. What is
-too short to tell by itself may tell together with the others.
+too short to tell by itself may tell together: a run of neighbouring episodes between two changes is
+looked at like one episode, and so are all of them.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from jaxtyping import Array, Bool, Float
 from numpy.typing import NDArray
 
 from nacre.diagnostics.log_answers import ask_along
+from nacre.diagnostics.runs import find_runs, widen_score
 from nacre.logs import Log
 from nacre.logs.acting import find_acting
 from nacre.policies.distributions import ClippedGaussian, Gaussian, SquashedGaussian
@@ -128,6 +130,9 @@ def examine_behaviour(log: Log, policy: Policy, uncertainty: float = 0.0) -> Beh
     scores, foreign = _score(sums, variances, largest, lengths, allowed)
     scores[impossible > 0] = np.inf
     own = ~(foreign | (impossible > 0))
+    if uncertainty == 0.0:
+        # A clone is the mean of all that acted: which part is foreign it cannot say.
+        own &= ~_find_foreign_runs(sums, variances, largest, lengths)
     score, differs = _score(
         sums[own].sum(axis=0), variances[own].sum(axis=0), largest, lengths[own].sum(), allowed
     )
@@ -158,8 +163,36 @@ def examine_behaviours(log: Log, policies: Sequence[Policy], uncertainty: float 
     return Behaviour(scores, own, share, overall, consistent)
 
 
+def _find_foreign_runs(
+    sums: Floats, variances: Floats, largest: Floats, lengths: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """(E,) episodes of runs that, taken together, the policy did not make.
+
+    Where nothing changes there is one run: whether it is the policy's is asked of the whole log.
+    """
+    foreign = np.zeros(len(sums), bool)
+    limit = widen_score(LARGEST_SCORE, len(sums))
+    runs = find_runs(sums, variances, limit)
+    for run in runs if len(runs) > 1 else ():
+        _, differs = _score(
+            sums[run].sum(axis=0),
+            variances[run].sum(axis=0),
+            largest,
+            lengths[run].sum(),
+            np.zeros_like(largest),
+            limit,
+        )
+        foreign[run] = differs
+    return foreign
+
+
 def _score(
-    sums: Floats, variances: Floats, largest: Floats, steps: NDArray[np.int64], allowed: Floats
+    sums: Floats,
+    variances: Floats,
+    largest: Floats,
+    steps: NDArray[np.int64],
+    allowed: Floats,
+    limit: float = LARGEST_SCORE,
 ) -> tuple[Any, Any]:
     """How far sums (..., k) of numbers of mean zero lie out, and whether further than they may.
 
@@ -171,7 +204,7 @@ def _score(
     scores = reach / np.sqrt(np.maximum(variances + largest * reach / 3.0, 1e-30))
     # x / steps, in units of √(V / steps).
     effects = reach / np.sqrt(np.maximum(variances * steps[..., None], 1e-30))
-    foreign = (scores > LARGEST_SCORE) & (effects > LARGEST_EFFECT)
+    foreign = (scores > limit) & (effects > LARGEST_EFFECT)
     return scores.max(axis=-1), foreign.any(axis=-1)
 
 

@@ -184,13 +184,17 @@ class Model:
         reason = self._find_objection(prepared, spread, bool(np.all(np.isfinite(differences))))
         if reason:
             return abstain(self.name, self.basis, reason, diagnostics)
+        error = math.hypot(spread, chance, self.floor * span, prepared.level_error)
+        # Only the spread between members and that of the rollouts are themselves estimated.
+        parts = (spread, len(gains) - 1), (chance, self.n_rollouts - 1)
+        uncertain = sum((part / error) ** 4 / count for part, count in parts)
         return Estimate(
             self.name,
             centre,
-            math.hypot(spread, chance, self.floor * span, prepared.level_error),
+            error,
             self.basis,
             reason=f"{len(gains)} fitted models, {self.n_rollouts} pairs of rollouts in each",
-            degrees=float(len(gains) - 1),
+            degrees=1.0 / uncertain if uncertain > 0.0 else math.inf,
             diagnostics=diagnostics,
         )
 

@@ -75,14 +75,14 @@ class BoundsRule:
     name: str = "bounds"
 
     def __call__(self, evidence: Sequence[Evidence], circumstances: Circumstances) -> Decision:
-        """Switch where the lower bound is above zero, keep where every upper bound is below."""
+        """Switch where the lower bound is above zero, keep where every upper bound is below.
+
+        The answer is about the finalist that gains most: of the proven ones, where there are any.
+        """
         level = circumstances.find_level(len(evidence))
         bounds = [one.bounds(level) for one in evidence]
-        lows = [low for low, _ in bounds]
-        proven = max(lows) > 0
-        means = [_order(one.net_gain) for one in evidence]
-        scores = lows if proven else means
-        chosen = max(range(len(evidence)), key=lambda index: (scores[index], means[index]))
+        proven = [index for index, (low, _) in enumerate(bounds) if low > 0]
+        chosen = max(proven or range(len(evidence)), key=lambda i: _order(evidence[i].net_gain))
         verdict: Verdict = "undecided"
         if proven:
             verdict = "switch"
