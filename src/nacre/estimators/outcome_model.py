@@ -20,6 +20,8 @@ Floats = NDArray[np.float64]
 MOST_FEATURES = 120
 """Columns of a regression: cubes of it have to be cheap."""
 ROWS_PER_FEATURE = 8
+MOST_LINEAR = 40
+"""Columns of the context that a regression has in any case."""
 LOO_ROWS = 2000
 """Rows of which the leave-one-out error is taken."""
 PENALTIES = 10.0 ** np.arange(-1.0, 6.0)
@@ -133,7 +135,7 @@ def _action_features(standard: Floats) -> Floats:
 
 
 def _context_features(rng: np.random.Generator, log: Log, width: int) -> Floats:
-    """(n, ≤ width) constant, then as many of linear, products and random cosines as fit in."""
+    """(n, ≤ width) constant and linear, then as many of products and random cosines as fit in."""
     n = len(log)
     if isinstance(log.observation_space, gymnasium.spaces.Discrete):
         states, counts = np.unique(log.observations, return_counts=True)
@@ -146,7 +148,8 @@ def _context_features(rng: np.random.Generator, log: Log, width: int) -> Floats:
     rows = np.clip(rows[:, spread > 1e-9], -FARTHEST, FARTHEST)
     size = rows.shape[1]
     parts = [np.full((n, 1), INTERCEPT)]
-    if size + 1 <= width:
+    if size + 1 <= max(width, MOST_LINEAR):
+        # Also where an action has few rows: leave-one-out decides how much of it is believed.
         parts.append(rows)
     if 1 + size + size * (size + 1) // 2 <= width:
         parts.append(np.stack([rows[:, i] * rows[:, j] for i, j in _pairs(size)], axis=1))
