@@ -54,7 +54,7 @@ def make_finalist(
 
 
 def make_line(*finalists: Line) -> Line:
-    return {"value_range": [0.0, 10.0], "finalists": list(finalists)}
+    return {"value_range": [0.0, 10.0], "finalists": list(finalists), "not_finalists": []}
 
 
 def say(estimator: str, gain: float, overlap: Line = INSIDE) -> Estimate:

@@ -106,6 +106,12 @@ def test_errors_of_a_simulated_truth_are_allowed_for_beside_it() -> None:
     assert summarise([line])["tied_switches"] == 1
 
 
+def test_a_clear_gain_that_was_not_tested_is_one_that_was_missed() -> None:
+    untested = {"name": "other", "true_net_gain": 4.0}
+    found = summarise([make_line("keep", -1.0, -1.1, not_finalists=[untested])])
+    assert (found["clear"], found["clear_taken"]) == (1, 0)
+
+
 def test_equal_policies_are_counted_apart() -> None:
     facts = {"offer": "same"}
     lines = [make_line("switch", 1.5, 0.0, facts=facts), make_line("keep", 0.0, 0.0, facts=facts)]

@@ -16,7 +16,7 @@ import numpy as np
 from nacre.advice.record import EstimateEntry
 from nacre.diagnostics.overlap import Overlap
 from nacre.estimators.base import Estimate
-from nacre.experiments.calibration.summary import CLEAR, ROUNDING, Line, range_of, show_share
+from nacre.experiments.calibration.summary import ROUNDING, Line, is_clear, range_of, show_share
 from nacre.inference.evidence import Circumstances, Evidence
 from nacre.inference.intervals import bound_below, list_informative
 from nacre.inference.price import Price
@@ -131,7 +131,7 @@ def _count(lines: Sequence[Line], change: Change) -> Line:
         gains = truth > ROUNDING * size
         if decision.verdict == "switch":
             switches, wrong, net = switches + 1, wrong + (not gains), net + truth / size
-        if max(one["true_net_gain"] for one in finalists) > CLEAR * size:
+        if is_clear(line):
             clear, taken = clear + 1, taken + (decision.verdict == "switch" and gains)
         covered.append(_contains(evidence[decision.chosen], len(finalists), truth, ROUNDING * size))
     return {

@@ -16,6 +16,7 @@ from nacre.advice.record import CandidateEntry
 from nacre.advice.result import Advice
 from nacre.experiments.calibration.case import LEVELS, Problem
 from nacre.inference.multiplicity import split_level
+from nacre.learners.base import Candidate
 from nacre.policies.policy import Policy
 
 Interval = tuple[float, float]
@@ -54,6 +55,7 @@ class Answer:
         claim: X of "the net gain is at least X", where there is a switch.
         reason: The sentence given.
         finalists: All that were compared.
+        others: Candidates that were learned and not compared, or only a step towards them.
     """
 
     verdict: str
@@ -61,6 +63,7 @@ class Answer:
     claim: float | None
     reason: str
     finalists: Sequence[Finalist] = field(default_factory=tuple)
+    others: Sequence[Candidate] = field(default_factory=tuple)
 
 
 def run_advice(problem: Problem) -> tuple[Advice, list[Finalist]]:
@@ -92,7 +95,9 @@ def run_advice(problem: Problem) -> tuple[Advice, list[Finalist]]:
 def read_answer(advice: Advice, finalists: list[Finalist]) -> Answer:
     """The advice in the words of the records."""
     claim = advice.net_gain.low if advice.verdict == "switch" else None
-    return Answer(advice.verdict, advice.index, claim, advice.record.reason, finalists)
+    names = {one.name for one in finalists}
+    others = [one for one in advice.learned if not one.problem and one.name not in names]
+    return Answer(advice.verdict, advice.index, claim, advice.record.reason, finalists, others)
 
 
 def _read_finalist(policy: Policy, entry: CandidateEntry, n_finalists: int) -> Finalist:

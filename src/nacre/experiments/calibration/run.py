@@ -153,7 +153,7 @@ def describe(
     names = {one["name"] for one in finalists}
     unheard = [
         describe_finalist(problem, Finalist(one.name, one.policy, float("nan"), {}))
-        for one in problem.candidates
+        for one in (*problem.candidates, *answer.others)
         if one.name not in names
     ]
     clock.lap("truth")

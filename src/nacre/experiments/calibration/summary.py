@@ -24,8 +24,8 @@ def summarise(lines: Sequence[Line]) -> Line:
     "switch: at least X"; it is false if the true net gain is below X. `coverage` is the share of
     decisions whose interval contains the true net gain of the candidate that they are about; where
     the truth is simulated, `coverage_within_error` allows for two of its standard errors.
-    `clear` counts cases with a finalist whose true net gain exceeds a tenth of the value range,
-    `clear_taken` those of them with a switch that gains.
+    `clear` counts cases with a candidate, tested or not, whose true net gain exceeds a tenth of the
+    value range, `clear_taken` those of them with a switch that gains.
     """
     return {
         **count(lines),
@@ -53,7 +53,6 @@ def count(lines: Sequence[Line]) -> Line:
     switches = [line for line in lines if line["verdict"] == "switch"]
     claims = [line for line in switches if line["claim"] is not None]
     clear = [line for line in lines if is_clear(line)]
-    offered = [line for line in lines if is_clear(line, ("finalists", "not_finalists"))]
     return {
         "decisions": len(lines),
         "switches": len(switches),
@@ -67,8 +66,6 @@ def count(lines: Sequence[Line]) -> Line:
         "tied_switches": sum(is_tied(line) for line in switches),
         "clear": len(clear),
         "clear_taken": sum(is_taken(line) for line in clear),
-        "clear_offered": len(offered),
-        "clear_offered_taken": sum(is_taken(line) for line in offered),
         "equal": sum(is_equal(line) for line in lines),
         "equal_switches": sum(is_equal(line) and line["verdict"] == "switch" for line in lines),
         "verdicts": {
@@ -104,9 +101,9 @@ def is_false(line: Line) -> bool:
     return bool(line["chosen"]["true_net_gain"] < line["claim"] - ROUNDING * range_of(line))
 
 
-def is_clear(line: Line, groups: Sequence[str] = ("finalists",)) -> bool:
+def is_clear(line: Line) -> bool:
     """Whether some candidate has a true net gain that is clear."""
-    gains = [one["true_net_gain"] for group in groups for one in line[group]]
+    gains = [one["true_net_gain"] for one in (*line["finalists"], *line["not_finalists"])]
     return max(gains, default=0.0) > CLEAR * range_of(line)
 
 
