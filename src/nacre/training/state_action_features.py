@@ -21,8 +21,8 @@ from nacre.logs import Log
 from nacre.policies.distributions import ActionDistribution
 from nacre.policies.mixture import MixturePolicy
 from nacre.policies.policy import Policy, Signature, ask
+from nacre.policies.sizes import round_up
 from nacre.training.noise import lattice_points
-from nacre.training.transitions import round_up
 
 Features = NDArray[np.float32]
 N_ACTIONS = 4

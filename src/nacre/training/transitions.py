@@ -15,6 +15,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from nacre.logs import Log
 from nacre.policies.policy import Policy, ask
+from nacre.policies.sizes import round_up
 from nacre.training.batches import Batch, Draw, States
 
 BLOCK_ROWS = 2**20
@@ -161,12 +162,6 @@ class WholeEpochs:
 def draw_starts(starts: Array, count: int | Int[Array, ""], key: PRNGKeyArray, n: int) -> Array:
     """N of the first `count` states, with replacement."""
     return starts[jax.random.randint(key, (n,), 0, count)]
-
-
-def round_up(n: int) -> int:
-    """The next number of at least 64 with two leading binary digits: at most half as much again."""
-    unit = max(64, 1 << max(0, n.bit_length() - 2))
-    return -(-n // unit) * unit
 
 
 def _extend(column: Array, length: int) -> Array:

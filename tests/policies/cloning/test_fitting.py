@@ -15,6 +15,7 @@ from nacre.policies import (
     clone_policy,
     fingerprint,
 )
+from nacre.policies.cloning import fitting
 from nacre.policies.records import hash_rows
 from tests.support.policies import (
     CHOICES,
@@ -49,6 +50,16 @@ def test_clones_match_on_states_held_out(
         np.mean(np.abs(clone(jnp.asarray(fresh)).mode() - black_box(jnp.asarray(fresh)).mode()))
         < 0.05
     )
+
+
+def test_rows_that_fill_up_teach_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same clone from arrays of its own size and from those of a size that others share."""
+    rows = np.random.default_rng(1).normal(size=(301, 2)).astype(np.float32)
+    black_box = ask_black_box(say_logits, CHOICES)
+    padded, _ = clone_policy(black_box, rows, jax.random.key(0), QUICK)
+    monkeypatch.setattr(fitting, "round_up", lambda n: n)
+    exact, _ = clone_policy(black_box, rows, jax.random.key(0), QUICK)
+    np.testing.assert_allclose(padded.outputs_at(rows), exact.outputs_at(rows), atol=1e-4)
 
 
 def test_a_clone_of_a_sure_choice() -> None:

@@ -24,6 +24,7 @@ from nacre.policies.network_policy import MLPPolicy
 from nacre.policies.networks import MLP, Activation, Scaling
 from nacre.policies.optimisers import falling_adam, init_memory
 from nacre.policies.policy import Signature
+from nacre.policies.sizes import round_up
 
 Loss = Callable[[Float[Array, "rows outputs"], Array], Float[Array, " rows"]]
 
@@ -199,23 +200,45 @@ def fit(
     fitted = watched = np.arange(len(observations))
     if len(observations) >= LEAST_WATCHED:
         fitted, watched = split_rows(len(observations), WATCHED_SHARE, split_key)
-    rows = tuple(
-        (jnp.asarray(observations[part]), jnp.asarray(targets[part])) for part in (fitted, watched)
-    )
+    rows = tuple(Rows.fill_up(observations[part], targets[part]) for part in (fitted, watched))
     network = _descend(_Task(config, loss, policy, rows[0], rows[1]), step_key)
     if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(network)):
         raise InputError("cloning diverged; lower learning_rate in CloneConfig")
     return dataclasses.replace(policy, network=network)
 
 
+class Rows(NamedTuple):
+    """Observations and targets, of which the first `count` count; others fill the arrays up."""
+
+    observations: Array
+    targets: Array
+    count: Int[Array, ""]
+
+    @classmethod
+    def fill_up(cls, observations: np.ndarray, targets: np.ndarray) -> Rows:
+        """With rows that are there, to a size that is compiled once."""
+        places = np.resize(np.arange(len(observations)), round_up(len(observations)))
+        return cls(
+            jnp.asarray(observations[places]),
+            jnp.asarray(targets[places]),
+            jnp.asarray(len(observations)),
+        )
+
+    @property
+    def weights(self) -> Float[Array, " rows"]:
+        """One share for each row that counts, zero for the others."""
+        counts = jnp.arange(len(self.observations)) < self.count
+        return counts / self.count
+
+
 class _Task(NamedTuple):
-    """What is fitted to what: observations and targets to fit to, and such to watch."""
+    """What is fitted to what: rows to fit to, and such to watch."""
 
     config: CloneConfig
     loss: Loss
     policy: MLPPolicy
-    fitted: tuple[Array, Array]
-    watched: tuple[Array, Array]
+    fitted: Rows
+    watched: Rows
 
 
 def _descend(task: _Task, key: PRNGKeyArray) -> MLP:
@@ -243,21 +266,25 @@ def _stretch(
     config, loss, policy, fitted, watched = task
     optimizer = falling_adam(config.learning_rate, config.n_steps)
 
-    def objective(network: MLP, observations: Array, targets: Array) -> Float[Array, ""]:
+    def compare(network: MLP, observations: Array, targets: Array) -> Float[Array, " rows"]:
         said = dataclasses.replace(policy, network=network).outputs_at(observations)
-        return jnp.mean(loss(said, targets))
+        return loss(said, targets)
+
+    def objective(network: MLP, observations: Array, targets: Array) -> Float[Array, ""]:
+        return jnp.mean(compare(network, observations, targets))
 
     def step(carry: tuple[MLP, optax.OptState], key: PRNGKeyArray) -> tuple[Any, None]:
         network, memory = carry
-        rows = jax.random.randint(key, (config.batch_size,), 0, fitted[0].shape[0])
-        gradient = eqx.filter_grad(objective)(network, fitted[0][rows], fitted[1][rows])
+        rows = jax.random.randint(key, (config.batch_size,), 0, fitted.count)
+        observations, targets = fitted.observations[rows], fitted.targets[rows]
+        gradient = eqx.filter_grad(objective)(network, observations, targets)
         updates, memory = optimizer.update(gradient, memory)
         return (eqx.apply_updates(network, updates), memory), None
 
     network, memory, best, lowest = carry
     keys = jax.random.split(key, (N_STRETCHES, config.n_steps // N_STRETCHES))[index]
     (network, memory), _ = jax.lax.scan(step, (network, memory), keys)
-    seen = objective(network, *watched)
+    seen = jnp.sum(watched.weights * compare(network, watched.observations, watched.targets))
     best = jax.tree.map(lambda new, old: jnp.where(seen < lowest, new, old), network, best)
     return network, memory, best, jnp.minimum(seen, lowest)
 
