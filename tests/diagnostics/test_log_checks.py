@@ -95,6 +95,20 @@ def test_drift_forbids_and_names_the_remedy() -> None:
     assert abs(checks.drift.since - 60) <= 3
 
 
+def test_a_log_that_begins_with_random_actions_is_used_from_where_it_is_the_policy_s() -> None:
+    """They are foreign, not drift: the policy is known, and what it made stands by itself."""
+    uniform = np.full_like(TABLE, 1.0 / TABLE.shape[1])
+    mixed = join(sample(uniform, 800), sample(rows=4000, seed=101))
+    n_uniform = sample(uniform, 800).n_episodes
+    checks = check_log(mixed, POLICY)
+    assert checks.drift.found == ()
+    assert not checks.forbids_switch
+    assert checks.problems[0].startswith("Foreign episodes: ")
+    assert np.sum(checks.behaviour.own == (np.arange(mixed.n_episodes) >= n_uniform)) >= (
+        mixed.n_episodes - 4
+    )
+
+
 def test_repeats_are_told_and_do_not_count() -> None:
     """A log with its first third again: drift is asked of the different episodes only."""
     checks = check_log(sample().select([*range(60), *range(20)]), POLICY)

@@ -81,8 +81,8 @@ def _write_section(
             f"![Nominal against actual coverage]({figure})\n",
             "Beside it, plain ways to decide by a point estimate, on the same candidates:\n",
             format_markdown(*tabulate_rules(summary)) + "\n",
-            "The same estimates under the rule as it is now, parts of it, and other penalties for what "
-            "lies outside of the log:\n",
+            "The same estimates under the rule as it is now, parts of it, and other penalties for "
+            "what lies outside of the log:\n",
             format_markdown(*tabulate_variants(compare_variants(lines))) + "\n",
             "By world:\n",
             format_markdown(*tabulate(summary, "worlds")) + "\n",
