@@ -73,4 +73,6 @@ def name_program() -> str:
     if shutil.which("nacre"):
         return "nacre"
     beside = Path(sys.executable).with_name("nacre")
-    return shlex.quote(str(beside)) if beside.exists() else f"{shlex.quote(sys.executable)} -m nacre"
+    return (
+        shlex.quote(str(beside)) if beside.exists() else f"{shlex.quote(sys.executable)} -m nacre"
+    )
