@@ -64,7 +64,8 @@ def suggest() -> str:
     return (
         "For advice at weights of your own, edit a copy of the cost:\n"
         f"  cp {cost} my-cost.toml\n"
-        f"  {name_program()} advise --log {log} --policy {policy} --cost my-cost.toml --out my-advice"
+        f"  {name_program()} advise --log {log} --policy {policy} --cost my-cost.toml "
+        "--out my-advice"
     )
 
 
