@@ -6,13 +6,14 @@ It needs the extra `sumo`. The same log comes out whenever it is run with the sa
 
 from __future__ import annotations
 
+import dataclasses
 import shutil
 import sys
 import tempfile
 from pathlib import Path
 
 from nacre import examples
-from nacre.logs import write_log
+from nacre.logs import Log, write_log
 from nacre.policies import read_policy
 from nacre.simulators.collection import collect_log
 from nacre.simulators.registry import find_world
@@ -20,6 +21,21 @@ from nacre.simulators.registry import find_world
 POLICY = Path("results/policies/traffic_middling.safetensors")
 N_TRANSITIONS = 20_000
 SEED = 0
+LANES = ("north_1", "north_2", "west_1", "west_2")
+NAMES = {
+    "columns": {
+        "observation": ["green_north_south", "green_west_east", "may_change"]
+        + [f"{what}_{lane}" for what in ("density", "queue") for lane in LANES],
+        "action": "green",
+    },
+    "labels": {"action": ["north-south", "west-east"]},
+}
+"""What the world's numbers mean, for the page."""
+
+
+def add_names(log: Log) -> Log:
+    """The same log with what its columns and actions are called."""
+    return dataclasses.replace(log, provenance={**log.provenance, **NAMES})
 
 
 def main(directory: Path) -> None:
@@ -33,7 +49,7 @@ def main(directory: Path) -> None:
             parts_folder=Path(parts) / "parts",
             uniform_steps=0,
         )
-    write_log(log, directory / "log.parquet")
+    write_log(add_names(log), directory / "log.parquet")
 
 
 if __name__ == "__main__":

@@ -9,10 +9,12 @@ import pytest
 
 from nacre.advice.config import AdviceConfig, settle_discount, stand_for_one
 from nacre.advice.pipeline import advise
+from nacre.advice.record import check_decision
 from nacre.advice.result import Advice
 from nacre.costs import GuardrailTerms, SegmentTerms, ValueTerms
 from nacre.estimators.tabular import Tabular
 from nacre.logs import Log
+from nacre.report.sections.record import write_command
 from nacre.simulators import FiniteWorld
 from tests.support.rooms import Table, make_candidate, make_cost, make_policy
 
@@ -71,6 +73,7 @@ def test_the_undiscounted_gain_is_found(table: Table, verdict: str) -> None:
         assert record.net_gain.high is not None
         assert record.net_gain.low < truth < record.net_gain.high
         assert any("a discount of 1 is stood for by 0.99" in note for note in record.notes)
+        assert "--discount 1 " in write_command(check_decision(record.as_json()))
 
 
 def test_what_the_discount_takes_away_is_small_and_charged() -> None:

@@ -529,6 +529,22 @@ def test_demo_goes_the_whole_way(invoke: Callable[..., Outcome], tmp_path: Path)
     assert page.read_bytes() == first
 
 
+def test_the_demo_s_hint_calls_what_the_shell_finds(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from nacre.cli import demo
+
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "a folder" / "python"))
+    assert demo.name_program() == f"'{tmp_path}/a folder/python' -m nacre"
+    beside = tmp_path / "a folder" / "nacre"
+    beside.parent.mkdir()
+    beside.touch(mode=0o755)
+    assert demo.suggest().splitlines()[-1].startswith(f"  '{beside}' advise --log ")
+    monkeypatch.setenv("PATH", str(beside.parent))
+    assert demo.suggest().splitlines()[-1].startswith("  nacre advise --log ")
+
+
 @pytest.mark.usefixtures("quick")
 def test_demo_figures_add_up_and_quiet_is_the_verdict(invoke: Callable[..., Outcome]) -> None:
     figures = json.loads(invoke("demo", "--json", "--quiet").out)

@@ -295,7 +295,7 @@ def _check_words(shown: dict[str, str], asked: float, names: list[str], guarded:
     below, above = _side(low), _side(high)
     headline, reason, confidence = shown["verdict"], shown["reason"], shown["confidence"]
     digits = float(re.sub("[^0-9.]", "", confidence))
-    sure = digits > 100 * asked or "just above" in confidence or "and more" in confidence
+    sure = digits > 100 * asked or "just above" in confidence or "or more" in confidence
     assert shown["candidate"] in names
     assert _side(mean) <= above
     assert below <= above

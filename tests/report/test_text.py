@@ -121,7 +121,7 @@ def test_powers_of_ten_are_written_out(text: str, spelled: str) -> None:
         (0.9499, "just below 95 %"),
         (0.95, "95 %"),
         (0.9712, "97.1 %"),
-        (0.9999, "99.9 % and more"),
+        (0.9999, "99.9 % or more"),
     ],
 )
 def test_a_confidence_is_never_rounded_beyond_the_one_asked_for(

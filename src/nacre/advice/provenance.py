@@ -63,6 +63,8 @@ def describe_origin(
         "versions": find_versions(),
         "wall_seconds": time.perf_counter() - began,
         "execution": dict(execution),
+        # Asked for without a discount: the configuration has the one that stands for it.
+        **({"undiscounted": True} if setting.undiscounted else {}),
     }
 
 

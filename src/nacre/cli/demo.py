@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import shlex
+import shutil
+import sys
+from pathlib import Path
 
 from nacre import examples
 from nacre.advice.config import AdviceConfig, suggest_config
@@ -61,5 +64,16 @@ def suggest() -> str:
     return (
         "For advice at weights of your own, edit a copy of the cost:\n"
         f"  cp {cost} my-cost.toml\n"
-        f"  nacre advise --log {log} --policy {policy} --cost my-cost.toml --out my-advice"
+        f"  {name_program()} advise --log {log} --policy {policy} --cost my-cost.toml "
+        "--out my-advice"
+    )
+
+
+def name_program() -> str:
+    """What calls nacre again from here: its name where the shell finds it, else its place."""
+    if shutil.which("nacre"):
+        return "nacre"
+    beside = Path(sys.executable).with_name("nacre")
+    return (
+        shlex.quote(str(beside)) if beside.exists() else f"{shlex.quote(sys.executable)} -m nacre"
     )

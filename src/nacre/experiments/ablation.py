@@ -227,11 +227,10 @@ def conclude(comparisons: Sequence[Comparison], config: str = "paper") -> str:
     """What the pairs of a configuration say of the paper's sentence."""
     ours = [one for one in comparisons if one.config == config]
     gains, values = _count([one.improvement for one in ours]), _count([one.value for one in ours])
-    begin = f'The paper concludes: "{SENTENCE}".'
     if not gains.tested:
         return (
-            f"{begin} With `{config}` no row has two shared seeds yet, so there is no paired test: "
-            "these records neither support the sentence nor contradict it."
+            f"With `{config}` no row has two shared seeds yet: these records neither support the "
+            "sentence nor contradict it."
         )
     if not gains.lower:
         verdict = "They do not contradict the sentence."
@@ -245,7 +244,7 @@ def conclude(comparisons: Sequence[Comparison], config: str = "paper") -> str:
     both = any(one.row.learning_weight != one.baseline.learning_weight for one in ours)
     aside = " These rows raise c_l too, which the paper's ablation does not." if both else ""
     return (
-        f"{begin} With `{config}`, {gains.tested} rows have two shared seeds or more. At the "
+        f"With `{config}`, {gains.tested} rows have two shared seeds or more. At the "
         f"higher cost the true improvement is significantly lower in {gains.lower} of them and "
         f"higher in {gains.higher}; the value of the new policy, before the cost, is lower in "
         f"{values.lower} and higher in {values.higher} (5 % for all tests of a column "

@@ -25,14 +25,14 @@ TITLES = {
     "gymnasium-ct": "Gymnasium with a transaction cost",
     "sumo": "Traffic lights in SUMO",
 }
-INTRODUCTION = """# Results against the paper
+INTRODUCTION = f"""# Results against the paper
 
 `nacre reproduce TABLE --summary` writes this page from the records under `results/`, one for each
 row, configuration and seed. [Departures from the paper](deviations.md#the-published-tables)
 explains the differences.
 
 - *True improvement*: the candidate's value minus the switching cost minus the old policy's value,
-  simulated from the start state (at least 200 episodes of 700 steps at γ = 0.99): mean ± standard
+  simulated from the start (at least 200 episodes of 700 steps at γ = 0.99): mean ± standard
   deviation over seeds, and the mean's 95 % interval.
 - *Estimated*: what the run itself believed.
 - *Published style*: the new policy's value (refitted where the record has it, else simulated) minus
@@ -40,6 +40,7 @@ explains the differences.
 - *Responsible*: share of decisions that agree with the truth, without ties (within two standard
   errors of zero). The *published-style* share takes the sign of that measure.
 - *Wrong switches*: the true net improvement is negative, ties included.
+- *The sentence* of the paper that ablations test: "{ablation.SENTENCE}".
 
 Fitted critics are those of the paper's Algorithm 2, or of advice, checked against the log's
 returns. Rows *ours, default* are of the first rule of advice, since replaced.
@@ -79,7 +80,7 @@ def _write_section(table: str, summaries: Sequence[Summary], figure: str) -> str
 def _write_ablation(comparisons: Sequence[ablation.Comparison]) -> str:
     table = format_markdown(ablation.HEADER, ablation.tabulate_comparisons(comparisons))
     return (
-        "Ablation: higher minus lower cost by the same seeds and old policies: mean difference, "
-        "95 % interval, p-value of a paired t-test:\n\n"
+        "Ablation: higher minus lower cost by the same seeds and old policies, mean, 95 % "
+        "interval, p-value of a paired t-test:\n\n"
         f"{table}\n\n{ablation.conclude(comparisons)}\n"
     )

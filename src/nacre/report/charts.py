@@ -131,7 +131,8 @@ def draw_flows(groups: Sequence[str], flows: Sequence[Sequence[float]]) -> Marku
     unit = (height - gap * (n - 1)) / total
     left = _stack([sum(row) for row in table], unit, gap)
     right = _stack([sum(row[j] for row in table) for j in range(n)], unit, gap)
-    x1, x2 = 116.0, WIDTH - 116.0
+    x1 = min(146.0, max(116.0, 10.0 + max(map(measure, names), default=0.0)))
+    x2 = WIDTH - x1
     parts = [text(x1 + 12, 12, "old policy", anchor="end", class_="label old-text")]
     parts.append(text(x2 - 12, 12, "new policy", class_="label new-text"))
     used_left, used_right = [y for y, _ in left], [y for y, _ in right]

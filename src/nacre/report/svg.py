@@ -75,6 +75,8 @@ def _measure_letter(letter: str) -> float:
         or unicodedata.east_asian_width(letter) in "WF"
     ):
         return 1.05
+    if letter in "fijlrt .,:;()[]|-":
+        return 0.46
     broad = letter.isupper() or unicodedata.category(letter).startswith("S")
     return 0.86 if broad else 0.64
 

@@ -70,7 +70,7 @@ def format_confidence(confidence: float, asked: float, most: float = 0.999) -> s
     if confidence <= 0.5:
         return f"under 50{PERCENT}"
     if confidence >= most:
-        return f"{format_level(most)} and more"
+        return f"{format_level(most)} or more"
     text = f"{100 * confidence:.1f}".removesuffix(".0")
     if float(text) == round(100 * asked, 6) and confidence != asked:
         return f"just {'above' if confidence > asked else 'below'} {text}{PERCENT}"

@@ -274,6 +274,32 @@ def test_values_are_printed_with_intervals_methods_and_notes(
     assert question["old_policy"] is None
 
 
+def test_without_a_discount_the_value_is_what_whole_episodes_earn(
+    invoke: Invoke, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    config = valuation.default_evaluation()
+    critics = dataclasses.replace(config.critics, hidden=(8,), n_critics=2, batch_size=16)
+    few = {"epochs": 1, "steps_per_epoch": 4, "prefit_steps": 4, "n_actions": 8}
+    quick = dataclasses.replace(config, critics=critics, **few)
+    monkeypatch.setattr(valuation, "default_evaluation", lambda: quick)
+    rng = np.random.default_rng(0)
+    rows = ["episode,state,action,reward,terminated"]
+    rows += [f"{i // 3},{i % 3},{rng.integers(2)},{i % 3 + 1},{i % 3 == 2}" for i in range(90)]
+    path = tmp_path / "ended.csv"
+    path.write_text("\n".join(rows) + "\n")
+    asked = ("evaluate", "--log", path, "--policy", "clone", "--discount", "1")
+    document = json.loads(invoke(*asked, "--json").out)
+    # Each episode earns 1 + 2 + 3.
+    assert document["value"]["mean"] == pytest.approx(6.0)
+    assert document["value"]["method"] == "returns of the log"
+    assert document["discount"] == 1.0
+    assert any("critics take a discount of 0.9" in note for note in document["notes"])
+    # The bundled cart is cut off, never ends.
+    outcome = invoke(*EVALUATE, "--discount", "1")
+    assert outcome.code == 2
+    assert "episodes do not end but are cut off" in outcome.err
+
+
 def test_quiet_is_the_value_alone_and_a_breakdown_is_a_failure(
     invoke: Invoke, question: dict[str, Any]
 ) -> None:

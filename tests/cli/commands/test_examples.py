@@ -160,6 +160,11 @@ def lay_out_traffic(folder: Path) -> None:
         write_log(few_episodes(), folder / name)
 
 
+def lay_out_both(folder: Path) -> None:
+    lay_out_calls(folder)
+    lay_out_traffic(folder)
+
+
 def lay_out_advice(folder: Path) -> None:
     make_advice().save(folder / "advice")
 
@@ -188,7 +193,7 @@ LAYOUTS: dict[str, Callable[[Path], None]] = {
     "draft-map": lay_out_draft,
     "draft-cost": lay_out_calls,
     "advise": lay_out_traffic,
-    "evaluate": lay_out_traffic,
+    "evaluate": lay_out_both,
     "convert": lay_out_exports,
     "report": lay_out_advice,
     "verify": lay_out_advice,

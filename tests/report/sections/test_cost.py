@@ -22,3 +22,9 @@ def test_flows_and_errors_may_be_missing(document: dict[str, Any]) -> None:
     page = str(Cost().render(build_context(check_decision(document))))
     assert "how exact this is, is not known" in page
     assert page.count("<svg") == 1
+
+
+def test_the_cost_has_its_unit(document: dict[str, Any]) -> None:
+    document["value"] = {"unit": "€"}
+    page = str(Cost().render(build_context(check_decision(document))))
+    assert "\u00a0€</strong>, once" in page

@@ -25,14 +25,14 @@ def test_shares_and_penalty_are_said(context: Context) -> None:
     assert "<strong>1.3 %</strong>" in page
     assert "of what the old policy does, 1 %" in page
     penalties = [one.overlap_penalty or 0.0 for one in context.chosen.estimates if one.informative]
-    assert f"the lower bound is lowered by {max(penalties):g}." in page
+    assert f"lowers the lower bound by {max(penalties):g}." in page
     assert "<table" not in page
 
 
 def test_an_unknown_penalty_has_no_limit(document: dict[str, Any]) -> None:
     for entry in document["candidates"]:
         entry["estimates"][0] |= {"overlap_penalty": None, "informative": True}
-    assert "the lower bound is lowered without a limit." in _render(document)
+    assert "lowers the lower bound without a limit." in _render(document)
 
 
 def test_states_and_actions_have_the_names_of_the_log(document: dict[str, Any]) -> None:

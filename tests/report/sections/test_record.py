@@ -27,5 +27,7 @@ def test_the_command_has_the_same_meaning(document: dict[str, Any]) -> None:
     expected = "nacre advise --log LOG --policy OLD --cost cost.toml --confidence 0.95"
     assert write_command(check_decision(document)) == f"{expected} --discount 0.95 --seed 2"
     assert write_command(check_decision(FIRST_DOCUMENT)).startswith(f"{expected} --discount 0.95")
+    without = write_command(check_decision(document | {"undiscounted": True}))
+    assert without == f"{expected} --discount 1 --seed 2"
     document["command"] = "nacre advise --log 'my log.csv'"
     assert write_command(check_decision(document)) == document["command"]

@@ -58,7 +58,7 @@ def test_the_interval_is_labelled_with_the_level_of_each_bound(record: DecisionR
 def test_a_probability_is_only_shown_where_it_agrees_with_the_interval(
     record: DecisionRecord,
 ) -> None:
-    assert "up to 99.9\u00a0% and more; 95" in str(state_confidence(record))
+    assert "up to 99.9\u00a0% or more; 95" in str(state_confidence(record))
     assert state_confidence(_change(record, probability=0.9)) is None
     across = Interval(mean=1.0, low=-1.0, high=3.0)
     open_ = _change(record, probability=0.9, net_gain=across, verdict="undecided")

@@ -33,6 +33,7 @@ Examples:
   nacre evaluate --log log.parquet --policy old.safetensors
   nacre evaluate --log log.parquet --policy new.safetensors \\
       --old-policy old.safetensors --json
+  nacre evaluate --log calls.csv --columns calls.map.toml --policy clone --discount 1
 """
 
 

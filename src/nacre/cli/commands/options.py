@@ -77,7 +77,7 @@ Force = Annotated[
         "--force/--no-force", show_default=False, help="Replace an advice that lies in --out."
     ),
 ]
-Discount = Annotated[float, typer.Option("--discount", help="γ.")]
+Discount = Annotated[float, typer.Option("--discount", help="γ; 1 if all episodes end.")]
 Start = Annotated[
     str | None,
     typer.Option(

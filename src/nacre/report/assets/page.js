@@ -29,7 +29,7 @@ function formatBound(value, width) {
 function formatConfidence(confidence, { asked, confidences }) {
   const most = confidences[confidences.length - 1];
   if (confidence <= 0.5) return "under 50\u00a0%";
-  if (confidence >= most) return `${Number((100 * most).toPrecision(4))}\u00a0% and more`;
+  if (confidence >= most) return `${Number((100 * most).toPrecision(4))}\u00a0% or more`;
   const text = (100 * confidence).toFixed(1).replace(/\.0$/, "");
   const same = Number(text) === Number((100 * asked).toFixed(6)) && confidence !== asked;
   const side = confidence > asked ? "above" : "below";

@@ -86,8 +86,8 @@ def state_outside(context: Context) -> str:
     if outside is None:
         return ""
     return (
-        f"{outside} of what it would do is not in the log; for that the lower bound was lowered "
-        f"{state_penalty(context)}."
+        f"{outside} of what it would do is not in the log. The charge for that, and for what else "
+        f"the estimates may miss, lowers the lower bound {state_penalty(context)}."
     )
 
 

@@ -9,6 +9,8 @@ from markupsafe import Markup
 from nacre.report.charts import draw_cost, draw_flows
 from nacre.report.sections.base import Context
 from nacre.report.templates import render
+from nacre.report.terms import add_unit
+from nacre.report.text import format_number
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,7 @@ class Cost:
         return render(
             "sections/cost.html",
             cost=cost,
+            total=add_unit(format_number(cost.total), context.unit),
             weights=(price.learning_weight, price.transaction_weight),
             error=price.error,
             cost_chart=draw_cost(cost.learning, cost.transaction),

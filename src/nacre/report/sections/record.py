@@ -72,7 +72,7 @@ def write_command(record: DecisionRecord) -> str:
     if discount is None and isinstance(learner, dict):
         discount = learner.get("discount")
     if discount is not None:
-        words += ["--discount", str(discount)]
+        words += ["--discount", "1" if extra.get("undiscounted") is True else str(discount)]
     if record.rule != "bounds":
         words += ["--rule", record.rule]
     if record.seed is not None:
