@@ -10,6 +10,7 @@ This environment then reads the same files with nacre, and prints a table in Mar
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 import subprocess
 import sys
@@ -55,7 +56,7 @@ def export(folder: Path) -> None:
 
     # What both libraries export, PyTorch's newer exporter cannot.
     torch.onnx.export = functools.partial(torch.onnx.export, dynamo=False)
-    for name, actions in (*_export_d3rlpy(folder), *_export_rllib(folder)):
+    for name, actions in itertools.chain(_export_d3rlpy(folder), _export_rllib(folder)):
         np.savez(folder / f"{name}.npz", rows=_draw_rows(name), actions=actions)
         print(name, "exported", flush=True)
 
@@ -71,27 +72,38 @@ def _export_d3rlpy(folder: Path) -> Iterator[tuple[str, np.ndarray]]:
 
     for world, names in D3RLPY.items():
         data = _collect(world)
-        continuous = world == WORLDS[1]
         for name in names:
-            scalers: dict[str, Any] = {}
-            if name in ("DQN", "SAC"):
-                scalers["observation_scaler"] = d3rlpy.preprocessing.StandardObservationScaler()
-            if continuous:
-                scalers["action_scaler"] = d3rlpy.preprocessing.MinMaxActionScaler()
-            config = getattr(d3rlpy.algos, f"{name}Config")(batch_size=32, **scalers)
-            learner = config.create(device="cpu:0")
-            learner.fit(
-                data,
-                n_steps=20,
-                n_steps_per_epoch=20,
-                show_progress=False,
-                logger_adapter=d3rlpy.logging.NoopAdapterFactory(),
-            )
             stem = f"d3rlpy-{name}-{world}"
-            for ending in (".onnx", ".pt"):
-                learner.save_policy(str(folder / f"{stem}{ending}"))
-            learner.save(str(folder / f"{stem}.d3"))
+            kept = folder / f"{stem}.d3"
+            if kept.exists():
+                # An interrupted run goes on where it was.
+                learner = d3rlpy.load_learnable(str(kept), device="cpu:0")
+            else:
+                learner = _train_d3rlpy(name, world, data)
+                for ending in (".onnx", ".pt"):
+                    learner.save_policy(str(folder / f"{stem}{ending}"))
+                learner.save(str(kept))
             yield stem, np.asarray(learner.predict(_draw_rows(stem)))
+
+
+def _train_d3rlpy(name: str, world: str, data: Any) -> Any:
+    import d3rlpy
+
+    scalers: dict[str, Any] = {}
+    if name in ("DQN", "SAC"):
+        scalers["observation_scaler"] = d3rlpy.preprocessing.StandardObservationScaler()
+    if world == WORLDS[1]:
+        scalers["action_scaler"] = d3rlpy.preprocessing.MinMaxActionScaler()
+    config = getattr(d3rlpy.algos, f"{name}Config")(batch_size=32, **scalers)
+    learner = config.create(device="cpu:0")
+    learner.fit(
+        data,
+        n_steps=20,
+        n_steps_per_epoch=20,
+        show_progress=False,
+        logger_adapter=d3rlpy.logging.NoopAdapterFactory(),
+    )
+    return learner
 
 
 def _collect(world: str) -> Any:
