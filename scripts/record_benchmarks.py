@@ -27,6 +27,7 @@ COMMANDS = {
     "plans": ["python", "scripts/bench_plans.py", "--json"],
     "reading": ["python", "scripts/bench_reading.py"],
     "messy": ["python", "scripts/bench_reading.py", "--messy"],
+    "reading-since": ["python", "scripts/compare_reading.py", "1738884"],
     "collecting": ["python", "scripts/bench_collecting.py"],
     "mapped": ["python", "scripts/bench_mapped.py"],
     "advice": ["python", "scripts/bench_advice.py"],
@@ -202,6 +203,32 @@ def describe_messy() -> str:
 `{document["command"]}`: a [messy table](logs.md#messy-tables) of {messy["rows"]:,} rows,
 {messy["file_mb"]:.0f} MB of CSV, all checks included. Encoded are texts, times, units and missing
 values. The least of two turns.
+
+{table(rows, heads)}
+{describe_since()}"""
+
+
+def describe_since() -> str:
+    """The same files by an earlier commit."""
+    document = load("reading-since")
+    figures = document["figures"]
+    rows = [
+        (
+            f"{what}, {figures[case]['rows']:,} rows",
+            *(f"{figures[case][who]['cpu_seconds']:.2f}" for who in ("before", "now")),
+            *(f"{figures[case]['ratio'][key]:.2f}" for key in ("cpu_seconds", "peak_mb")),
+        )
+        for case, what in (
+            ("parquet", "Parquet of Ant's shape"),
+            ("csv", "CSV of Ant's shape"),
+            ("labels", "CSV with labels"),
+        )
+    ]
+    heads = ("", "processor seconds before", "now", "ratio", "ratio of the peaks of memory")
+    return f"""
+`{document["command"]}`: by the source of commit `{figures["commit_before"]}` and by this one, in
+turns, medians of {figures["rounds"]}. What Parquet takes longer now is checked: a file of ours is
+compared with its digest, and opened in a process of its own.
 
 {table(rows, heads)}
 """

@@ -8,6 +8,7 @@ from typing import Any
 
 from nacre.advice.record import DecisionRecord
 from nacre.cli.joining import LiveLogs, add_stages
+from nacre.cli.policy_flags import NO_FLAGS, PolicyFlags
 from nacre.cli.waiting import open_wait, read_log_aloud, read_policy_aloud
 from nacre.costs import read_cost
 from nacre.errors import InputError
@@ -30,6 +31,10 @@ class PartInputs:
         new_policy: File of its candidate.
         regions: Where else a switch is looked at.
         live: Live logs that it had besides.
+        flags: What is said about its old policy.
+        columns: Which column of its log holds what.
+        assignments: Entries of that map.
+        cache_dir: Where logs larger than memory are kept.
     """
 
     log: str | None
@@ -38,6 +43,10 @@ class PartInputs:
     new_policy: Path
     regions: tuple[str, ...]
     live: LiveLogs
+    flags: PolicyFlags = NO_FLAGS
+    columns: Path | None = None
+    assignments: tuple[str, ...] = ()
+    cache_dir: Path | None = None
 
 
 def find_parts(record: DecisionRecord, given: PartInputs, *, quiet: bool) -> NetCurve:
@@ -55,11 +64,18 @@ def find_parts(record: DecisionRecord, given: PartInputs, *, quiet: bool) -> Net
     if given.policy is None or given.cost_file is None:
         raise InputError("--log: partial switches need --policy and --cost as well")
     cost = read_cost(given.cost_file)
-    data, seed = read_log_aloud(given.log, quiet=quiet), record.seed or 0
+    data = read_log_aloud(
+        given.log,
+        columns=given.columns,
+        assignments=given.assignments,
+        cache_dir=given.cache_dir,
+        quiet=quiet,
+    )
+    seed = record.seed or 0
     stages = add_stages(data, given.live, seed=seed, quiet=quiet)
     old, new = (
-        read_policy_aloud(one, data, seed=seed, quiet=quiet)[0]
-        for one in (given.policy, given.new_policy)
+        read_policy_aloud(one, data, flags, seed=seed, quiet=quiet)[0]
+        for one, flags in ((given.policy, given.flags), (given.new_policy, NO_FLAGS))
     )
     with open_wait("estimating partial switches", quiet=quiet):
         setting = rebuild_setting(record, stages.log, old, cost, stages.acting, stages.earlier)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,15 +11,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from nacre.cli.policy_flags import NO_FLAGS, PolicyFlags
 from nacre.costs import CostBreakdown, SwitchingCost, describe_cost, read_cost
 from nacre.costs.fit import check_log_fits
 from nacre.errors import InputError
 from nacre.logs import ColumnMap, Log, read_log
 from nacre.logs.checks.problems import show_path
-from nacre.policies import Policy, fingerprint, read_policy
-from nacre.policies.exploring import add_exploration
-from nacre.policies.networks import check_activation
-from nacre.policies.signatures import read_signature
+from nacre.policies import Policy, fingerprint
 from nacre.versions import find_versions
 
 T = TypeVar("T")
@@ -61,10 +60,7 @@ class Sources:
         new_policy: The one proposed, likewise.
         cost: The cost's file.
         columns: Which column of the log holds what.
-        epsilon: Share of uniform exploration on top of the policy in force.
-        normalization: Statistics of a zip's normalised observations.
-        activation: The activation of a zip that does not say it.
-        signature: A file with the spaces of policies that do not say them.
+        flags: What is said about the policies; exploration is on top of the one in force.
     """
 
     log: str | Path
@@ -72,10 +68,7 @@ class Sources:
     new_policy: str | Path
     cost: Path
     columns: ColumnMap | None = None
-    epsilon: float = 0.0
-    normalization: Path | None = None
-    activation: str | None = None
-    signature: Path | None = None
+    flags: PolicyFlags = NO_FLAGS
 
 
 def price_files(sources: Sources, *, seed: int) -> Pricing:
@@ -94,20 +87,13 @@ def price_files(sources: Sources, *, seed: int) -> Pricing:
             problems.extend(error.problems)
             return None
 
-    def read(source: str | Path) -> Policy:
-        return read_policy(
-            source,
-            log=the_log,
-            normalization=sources.normalization,
-            activation=check_activation(sources.activation),
-            signature=read_signature(sources.signature),
-            seed=seed,
-        )
+    def read(source: str | Path, flags: PolicyFlags) -> Policy:
+        return flags.read(source, log=the_log, seed=seed)
 
     the_cost = attempt(read_cost, sources.cost)
     the_log = attempt(lambda: read_log(sources.log, columns=sources.columns))
-    old = attempt(lambda: add_exploration(read(sources.policy), sources.epsilon))
-    new = attempt(read, sources.new_policy)
+    old = attempt(read, sources.policy, sources.flags)
+    new = attempt(read, sources.new_policy, dataclasses.replace(sources.flags, epsilon=0.0))
     if not problems:
         attempt(check_log_fits, the_log, old, show_path(sources.policy))
         attempt(check_log_fits, the_log, new, show_path(sources.new_policy))

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from nacre.advice.record import Interval
 from nacre.cli.console import format_interval
+from nacre.cli.policy_flags import NO_FLAGS, PolicyFlags
 from nacre.errors import InputError
 from nacre.files.commit import commit_files, settle
 from nacre.logs.checks.problems import show_path
-from nacre.policies import Policy, fingerprint, read_policy
+from nacre.policies import Policy, fingerprint
+from nacre.policies.formats.safetensors import SAFETENSORS
 from nacre.report.rollout_pages import PLAN_PAGE, WATCH_PAGE, format_plan
 from nacre.rollout.plan_record import FILE_NAME, Plan, PolicyFile
 
@@ -90,8 +94,16 @@ def describe_look(look: Mapping[str, Any]) -> list[str]:
     return [*lines, *(f"note: {note}" for note in look["notes"])]
 
 
-def save_plan(plan: Plan, folder: Path, new_file: Path | None, old_file: Path | None) -> Plan:
+def save_plan(
+    plan: Plan,
+    folder: Path,
+    new_file: Path | None,
+    old_file: Path | None,
+    flags: PolicyFlags = NO_FLAGS,
+) -> Plan:
     """Write `plan.json`, the policies beside it, and the page.
+
+    What flags say about the old policy is in the file that is written, where it has such a form.
 
     Returns:
         The plan with the names of its policies' files.
@@ -104,10 +116,18 @@ def save_plan(plan: Plan, folder: Path, new_file: Path | None, old_file: Path | 
     for name, source in (("new", new_file), ("old", old_file)):
         entry = PolicyFile()
         if source is not None and source.is_file():
-            target = f"policy/{name}{source.suffix}"
-            entry = PolicyFile(file=target, sha256=fingerprint(read_policy(source)))
-            _check_policy(plan, f"{name}_policy" if name == "new" else "policy", source, entry)
-            contents[target] = source.read_bytes()
+            own = flags if name == "old" else NO_FLAGS
+            policy = own.read(source)
+            target, content = f"policy/{name}{source.suffix}", source.read_bytes()
+            if own != NO_FLAGS:
+                with contextlib.suppress(InputError):
+                    content = SAFETENSORS.dump(policy, {})
+                    target = f"policy/{name}.safetensors"
+            entry = PolicyFile(file=target, sha256=fingerprint(policy))
+            # Exploration on top was no part of the file that the advice was given.
+            given = PolicyFile(sha256=fingerprint(replace(own, epsilon=0.0).read(source)))
+            _check_policy(plan, f"{name}_policy" if name == "new" else "policy", source, given)
+            contents[target] = content
         named[f"{name}_policy"] = entry
     plan = plan.model_copy(update=named)
     text = json.dumps(plan.as_json(), indent=2, allow_nan=False) + "\n"
@@ -129,9 +149,12 @@ def _check_policy(plan: Plan, name: str, source: Path, entry: PolicyFile) -> Non
 
 
 def load_policies(
-    plan: Plan, folder: Path, given: Mapping[str, Path | None]
+    plan: Plan, folder: Path, given: Mapping[str, Path | None], flags: PolicyFlags = NO_FLAGS
 ) -> dict[str, Policy | None]:
     """What should act, by "old" and "new": as given, else as the plan has it.
+
+    Flags are about policies that are given, or that the plan could only copy; exploration and
+    statistics about the old one.
 
     Raises:
         InputError: If a policy of the plan is gone or another one by now.
@@ -142,7 +165,11 @@ def load_policies(
         if source is None:
             found[name] = None
             continue
-        policy = read_policy(source)
+        told = flags if name == "old" else flags.for_others
+        if given.get(name) is None and source.suffix == ".safetensors":
+            # What was said about it is in the file that the plan wrote.
+            told = NO_FLAGS
+        policy = told.read(source)
         if given.get(name) is None and entry.sha256 not in (None, fingerprint(policy)):
             raise InputError(
                 f"{show_path(source)}: is not the policy that was planned with; make the plan anew"

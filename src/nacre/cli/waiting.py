@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,16 +18,13 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from nacre.cli.policy_flags import PolicyFlags
 from nacre.logs import Log, read_columns, read_log
 from nacre.logs.addresses import is_address, show_address
-from nacre.policies import CloneConfig, Policy, PolicyOptions, read_policy_with_provenance
-from nacre.policies.exploring import add_exploration
-from nacre.policies.networks import check_activation
-from nacre.policies.signatures import read_signature
+from nacre.policies import CloneConfig, Policy
 
 if TYPE_CHECKING:
     from nacre.learners.base import Candidate
-    from nacre.simulators.registry import World
 
 OPEN_FILES = Path("/proc/self/fd")
 """Where the system tells which files this process has open, if it does."""
@@ -78,59 +75,26 @@ def read_log_aloud(
 
 
 def read_policy_aloud(
-    source: str | Path,
-    log: Log,
-    *,
-    seed: int,
-    quiet: bool,
-    normalization: Path | None = None,
-    activation: str | None = None,
-    signature: Path | None = None,
-    epsilon: float = 0.0,
+    source: str | Path, log: Log, flags: PolicyFlags, *, seed: int, quiet: bool
 ) -> tuple[Policy, dict[str, Any]]:
     """Read a policy with its provenance, and show how far that is if it has to be cloned."""
     with open_wait(f"reading the policy {source}", quiet=quiet) as tell:
-        options = PolicyOptions(
-            log=log,
-            seed=seed,
-            clone=CloneConfig(on_steps=tell),
-            normalization=normalization,
-            activation=check_activation(activation),
-            signature=read_signature(signature),
-        )
-        policy, provenance = read_policy_with_provenance(source, options)
-        return add_exploration(policy, epsilon), provenance
+        clone = CloneConfig(on_steps=tell)
+        return flags.read_with_provenance(source, log=log, seed=seed, clone=clone)
 
 
-def read_candidates(paths: Sequence[Path], log: Log, reading: Mapping[str, Any]) -> list[Candidate]:
+def read_candidates(
+    paths: Sequence[Path], log: Log, flags: PolicyFlags, *, seed: int, quiet: bool
+) -> list[Candidate]:
     """Policies of the user's own, named by their files."""
     from nacre.advice.names import name_files
     from nacre.learners.base import Candidate
 
     found = []
     for path, name in zip(paths, name_files(paths), strict=True):
-        proposed, _ = read_policy_aloud(path, log, **reading)
+        proposed, _ = read_policy_aloud(path, log, flags.for_others, seed=seed, quiet=quiet)
         found.append(Candidate(name, proposed, f"given as {path.name}"))
     return found
-
-
-def read_for_world(
-    source: Path,
-    world: World,
-    *,
-    epsilon: float = 0.0,
-    normalization: Path | None = None,
-    activation: str | None = None,
-    signature: Path | None = None,
-) -> Policy:
-    """Read a policy that acts in a world, whose spaces stand in where its file has none."""
-    options = PolicyOptions(
-        normalization=normalization,
-        activation=check_activation(activation),
-        signature=read_signature(signature),
-        fallback=world.signature,
-    )
-    return add_exploration(read_policy_with_provenance(source, options)[0], epsilon)
 
 
 def find_position(source: str | os.PathLike[str]) -> int:

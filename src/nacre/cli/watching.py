@@ -15,7 +15,7 @@ from nacre.cli import console
 from nacre.cli.joining import read_live
 from nacre.cli.rollout import describe_look, record_look
 from nacre.errors import InputError
-from nacre.logs import Log
+from nacre.logs import ColumnMap, Log
 from nacre.policies import Policy
 from nacre.report.rollout_pages import WATCH_PAGE, format_watch
 from nacre.rollout.live_files import join_files
@@ -37,7 +37,7 @@ class Watch:
     logs: tuple[str, ...]
     stage: int
     policies: Mapping[str, Policy | None]
-    columns: Path | None
+    columns: ColumnMap
     folder: Path
     as_json: bool
     quiet: bool

@@ -38,6 +38,14 @@ _EXPORT = (
     "export the policy to ONNX: torch.onnx.export(policy, torch.zeros(1, SIZE), 'policy.onnx', "
     "input_names=['observation'], output_names=['logits'])"
 )
+_EXPORT_D3RLPY = (
+    "export the policy to ONNX with algo.save_policy('policy.onnx') of d3rlpy; from PyTorch 2.9 on "
+    "set torch.onnx.export = functools.partial(torch.onnx.export, dynamo=False) before"
+)
+_ASK_RLLIB = (
+    "lambda rows: algorithm.get_module().forward_inference({'obs': torch.as_tensor(rows)})"
+    "['action_dist_inputs'].detach().numpy()"
+)
 
 
 def read_policy(
@@ -113,16 +121,16 @@ def _check_file(source: str, form: PolicyFormat | None) -> PolicyFormat:
     path = Path(source)
     suffix = path.suffix.lower()
     if form is None and suffix in _TORCH:
-        how = "algo.save_policy('policy.onnx') of d3rlpy" if suffix == ".d3" else ""
         raise InputError(
             f"{path}: TorchScript and PyTorch files hold programs, so nacre reads none; "
-            + (f"export the policy to ONNX with {how}" if how else _EXPORT)
+            + (_EXPORT_D3RLPY if suffix == ".d3" else _EXPORT)
         )
     if (path / "rllib_checkpoint.json").is_file():
         raise InputError(
             f"{path}: is a checkpoint of RLlib, which holds pickles; in Python give a function "
-            "that asks it, nacre.read_policy(lambda observation: algorithm.compute_single_action("
-            f"observation, explore=False), log=log), or {_EXPORT}"
+            f"that asks its module, for discrete actions nacre.read_policy({_ASK_RLLIB}, "
+            "outputs='logits', log=log), or export the module to ONNX as the documentation of "
+            "policies shows"
         )
     if form is None and suffix in _PICKLES:
         raise InputError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from importlib import import_module
 from importlib.metadata import EntryPoint, EntryPoints
@@ -161,18 +162,32 @@ def test_checkpoints_of_rllib_are_asked_by_a_function(tmp_path: Path) -> None:
     """Followed: what the line says to give is read."""
     (tmp_path / "rllib_checkpoint.json").write_text("{}")
     (problem,) = problems_of(tmp_path)
-    assert (
-        "lambda observation: algorithm.compute_single_action(observation, explore=False)" in problem
-    )
+    found = re.search(r"nacre\.read_policy\((lambda .*?), outputs='logits', log=log\)", problem)
+    assert found, problem
+
+    class Tensor(np.ndarray):
+        def detach(self) -> Tensor:
+            return self
+
+        def numpy(self) -> np.ndarray:
+            return np.asarray(self)
+
+    class Module:
+        def forward_inference(self, batch: dict[str, np.ndarray]) -> dict[str, Tensor]:
+            logits = np.stack([-batch["obs"][..., 0], batch["obs"][..., 0]], axis=-1)
+            return {"action_dist_inputs": logits.view(Tensor)}
 
     class Algorithm:
-        def compute_single_action(self, observation: np.ndarray, *, explore: bool) -> int:
-            return int(observation[0] > 0) if not explore else 0
+        def get_module(self) -> Module:
+            return Module()
 
-    algorithm = Algorithm()
+    class Torch:
+        as_tensor = staticmethod(np.asarray)
+
+    # The line of the message, word for word.
+    asked = eval(found[1], {"algorithm": Algorithm(), "torch": Torch})  # noqa: S307
     policy = read_policy(
-        lambda observation: algorithm.compute_single_action(observation, explore=False),
-        signature=Signature(Box(-1, 1, (2,), np.float32), Discrete(2)),
+        asked, outputs="logits", signature=Signature(Box(-1, 1, (2,), np.float32), Discrete(2))
     )
     rows = jnp.array([[0.5, 0.0], [-0.5, 0.0]])
     assert np.asarray(policy(rows).mode()).tolist() == [1, 0]

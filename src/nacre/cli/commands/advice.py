@@ -167,6 +167,7 @@ def advise(
     from nacre.cli.folders import check_folder
     from nacre.cli.interruption import explain_interruption
     from nacre.cli.joining import LiveLogs, add_stages, find_old_policy, take_since
+    from nacre.cli.policy_flags import PolicyFlags
     from nacre.cli.waiting import read_candidates, read_log_aloud, read_policy_aloud
     from nacre.costs import describe_cost, read_cost
     from nacre.policies import find_uncertainty
@@ -196,16 +197,11 @@ def advise(
     policy = find_old_policy(lives, policy if _is_given(context, "policy") else None)
     stages = add_stages(data, lives, seed=seed, quiet=quiet)
     data, changes = stages.log, stages.count_look(changes)
-    reading: dict[str, Any] = {
-        "seed": seed,
-        "quiet": quiet,
-        "activation": activation,
-        "signature": signature,
-    }
-    old, origin = read_policy_aloud(
-        policy, stages.log_for(policy), normalization=normalization, **reading
-    )
-    given = [*stages.candidates, *read_candidates(candidate or (), data, reading)]
+    # Exploration on top of the old policy is a matter of the checks, which also estimate it.
+    flags = PolicyFlags(0.0, normalization, activation, signature)
+    old, origin = read_policy_aloud(policy, stages.log_for(policy), flags, seed=seed, quiet=quiet)
+    own = read_candidates(candidate or (), data, flags, seed=seed, quiet=quiet)
+    given = [*stages.candidates, *own]
     config = dataclasses.replace(suggest_config(data), **changes)
     config = add_cost_factors(config, frontier or ())
     config = config if seconds is None else set_budget(config, seconds)

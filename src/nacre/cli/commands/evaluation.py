@@ -77,6 +77,7 @@ def evaluate(
     from nacre.advice.evaluate import evaluate as find_value
     from nacre.advice.starts import read_start
     from nacre.cli import console
+    from nacre.cli.policy_flags import PolicyFlags
     from nacre.cli.waiting import read_log_aloud, read_policy_aloud
     from nacre.costs.fit import check_log_fits
     from nacre.training.progress_display import open_reporter
@@ -84,22 +85,12 @@ def evaluate(
     data = read_log_aloud(
         log, columns=columns, assignments=assignments, cache_dir=cache_dir, quiet=quiet
     )
-    evaluated, _ = read_policy_aloud(
-        policy,
-        data,
-        seed=seed,
-        quiet=quiet,
-        normalization=normalization,
-        activation=activation,
-        signature=signature,
-        epsilon=epsilon,
-    )
+    flags = PolicyFlags(epsilon, normalization, activation, signature)
+    evaluated, _ = read_policy_aloud(policy, data, flags, seed=seed, quiet=quiet)
     check_log_fits(data, evaluated, policy)
     old = None
     if old_policy is not None:
-        old, _ = read_policy_aloud(
-            old_policy, data, seed=seed, quiet=quiet, activation=activation, signature=signature
-        )
+        old, _ = read_policy_aloud(old_policy, data, flags.for_others, seed=seed, quiet=quiet)
         check_log_fits(data, old, old_policy)
     rows = None if start is None else read_start(start, evaluated.signature, data)
     with open_reporter(quiet=quiet) as reporter:

@@ -193,6 +193,7 @@ def cost(
     With --quiet only the total is printed.
     """
     from nacre.cli import console
+    from nacre.cli.policy_flags import PolicyFlags
     from nacre.cli.pricing import Sources, price_files
     from nacre.cli.waiting import open_wait
     from nacre.logs import read_columns
@@ -204,10 +205,7 @@ def cost(
             new_policy,
             cost_file,
             read_columns(columns, assignments or ()),
-            epsilon,
-            normalization,
-            activation,
-            signature,
+            PolicyFlags(epsilon, normalization, activation, signature),
         )
         priced = price_files(sources, seed=seed)
     if as_json:

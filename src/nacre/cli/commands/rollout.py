@@ -7,7 +7,19 @@ from typing import Annotated, Any
 
 import typer
 
-from nacre.cli.commands.options import AsJson, Columns, ConfigFile, Quiet, Seed
+from nacre.cli.commands.options import (
+    ActivationName,
+    AsJson,
+    Assignments,
+    CacheDir,
+    Columns,
+    ConfigFile,
+    Epsilon,
+    Normalization,
+    Quiet,
+    Seed,
+    SignatureFile,
+)
 from nacre.errors import InputError
 
 app = typer.Typer()
@@ -94,6 +106,13 @@ def plan(
             "gaining.",
         ),
     ] = None,
+    epsilon: Epsilon = 0.0,
+    normalization: Normalization = None,
+    activation: ActivationName = None,
+    signature: SignatureFile = None,
+    columns: Columns = None,
+    assignments: Assignments = None,
+    cache_dir: CacheDir = None,
     out: Annotated[
         Path | None, typer.Option("--out", help="Folder for plan.json, the page and the policies.")
     ] = None,
@@ -111,6 +130,7 @@ def plan(
     from nacre.cli import console
     from nacre.cli.joining import LiveLogs
     from nacre.cli.parts import PartInputs, deliver_parts, find_parts
+    from nacre.cli.policy_flags import PolicyFlags
     from nacre.cli.rollout import describe_plan, save_plan
     from nacre.report import read_decision, read_evidence
     from nacre.rollout.planning import PlanOptions, make_plan
@@ -131,14 +151,26 @@ def plan(
     folder = advice if advice.is_dir() else advice.parent
     new = folder / "policy" / "new.safetensors"
     lives = LiveLogs.of(live, live_plan, live_stage)
-    inputs = PartInputs(log, policy, cost_file, new, tuple(region or ()), lives)
+    flags = PolicyFlags(epsilon, normalization, activation, signature)
+    inputs = PartInputs(
+        log,
+        policy,
+        cost_file,
+        new,
+        tuple(region or ()),
+        lives,
+        flags,
+        columns,
+        tuple(assignments or ()),
+        cache_dir,
+    )
     curve = find_parts(record, inputs, quiet=quiet)
     if out is not None and out.is_file():
         raise InputError(f"{out}: is a file; give a folder")
     points = curve.points if out is None else deliver_parts(curve, out, record)
     found = make_plan(record, evidence.returns, options, curve_points=points, worlds=curve.worlds)
     if out is not None:
-        found = save_plan(found, out, new, policy)
+        found = save_plan(found, out, new, policy, flags)
     if as_json:
         console.print_json(found.as_json())
     elif quiet:
@@ -218,7 +250,12 @@ def watch(
     out: Annotated[
         Path | None, typer.Option("--out", help="Folder of the looks and the page; the plan's.")
     ] = None,
+    epsilon: Epsilon = 0.0,
+    normalization: Normalization = None,
+    activation: ActivationName = None,
+    signature: SignatureFile = None,
     columns: Columns = None,
+    assignments: Assignments = None,
     config_file: ConfigFile = None,
     as_json: AsJson = False,
     seed: Seed = 0,
@@ -230,15 +267,19 @@ def watch(
     costs nothing. With --follow it looks until there is something to do. With --quiet the verdict
     alone is printed. Nothing is drawn at random: the seed changes nothing.
     """
+    from nacre.cli.policy_flags import PolicyFlags
     from nacre.cli.rollout import load_policies
     from nacre.cli.watching import Watch, follow_log, take_look
+    from nacre.logs import read_columns
     from nacre.rollout.plan_record import read_plan
     from nacre.rollout.verdicts import EXIT_CODES
 
     found = read_plan(plan_file)
     folder = plan_file if plan_file.is_dir() else plan_file.parent
-    policies = load_policies(found, folder, {"old": old_policy, "new": new_policy})
-    job = Watch(found, tuple(log), stage, policies, columns, out or folder, as_json, quiet)
+    flags = PolicyFlags(epsilon, normalization, activation, signature)
+    policies = load_policies(found, folder, {"old": old_policy, "new": new_policy}, flags)
+    read = read_columns(columns, assignments or ())
+    job = Watch(found, tuple(log), stage, policies, read, out or folder, as_json, quiet)
     verdict = follow_log(job, every) if follow else take_look(job)
     raise typer.Exit(EXIT_CODES[verdict])
 

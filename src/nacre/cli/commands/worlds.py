@@ -101,7 +101,7 @@ def collect(
     folder beside the log until it is whole.
     """
     from nacre.cli import console
-    from nacre.cli.waiting import read_for_world
+    from nacre.cli.policy_flags import PolicyFlags
     from nacre.logs import write_log
     from nacre.simulators.collection import collect_log, discard_parts
     from nacre.simulators.registry import find_world
@@ -110,18 +110,13 @@ def collect(
         raise InputError(f"{out.parent}: no such folder; make it first")
     chosen = choose_engine(engine, address, workers)
     found = find_world(world)
+    flags = PolicyFlags(epsilon, normalization, activation, signature)
+    acting = flags.read(policy, fallback=found.signature)
     parts = out.with_name(f".{out.name}.parts")
     with console.open_counter("collecting", steps, quiet=quiet) as count:
         log = collect_log(
             found,
-            read_for_world(
-                policy,
-                found,
-                epsilon=epsilon,
-                normalization=normalization,
-                activation=activation,
-                signature=signature,
-            ),
+            acting,
             steps,
             seed=seed,
             parts_folder=parts,
@@ -164,6 +159,10 @@ def train_online(
     cost: Annotated[
         Path | None, typer.Option("--cost", help="With net: the cost of leaving it, a cost.toml.")
     ] = None,
+    epsilon: Epsilon = 0.0,
+    normalization: Normalization = None,
+    activation: ActivationName = None,
+    signature: SignatureFile = None,
     engine: EngineName = None,
     address: Address = None,
     workers: Workers = None,
@@ -180,6 +179,7 @@ def train_online(
     same way.
     """
     from nacre.cli import console
+    from nacre.cli.policy_flags import PolicyFlags
     from nacre.learners.online.net_actor_critic import NetOnlineConfig
     from nacre.learners.online.soft_actor_critic import OnlineConfig
     from nacre.learners.online.training import train_online, write_trained
@@ -193,7 +193,8 @@ def train_online(
         raise InputError(f"--method {method}: is unknown; give soft or net")
     kind = NetOnlineConfig if method == "net" else OnlineConfig
     config = kind(epochs=epochs, stop_value=stop_value)
-    leaving = _read_leaving(policy, cost)
+    flags = PolicyFlags(epsilon, normalization, activation, signature)
+    leaving = _read_leaving(policy, cost, flags, found.signature)
     with open_reporter(quiet=quiet) as reporter:
         result = train_online(
             found, config, seed=seed, checkpoint=checkpoint, progress=reporter, leaving=leaving
@@ -215,18 +216,17 @@ def train_online(
             )
 
 
-def _read_leaving(policy: Path | None, cost: Path | None) -> Any:
+def _read_leaving(policy: Path | None, cost: Path | None, flags: Any, spaces: Any) -> Any:
     """The policy that would be left and what that costs, or nothing."""
     from nacre.costs import read_cost
     from nacre.learners.online.net_actor_critic import Leaving
-    from nacre.policies import read_policy
 
     if policy is None and cost is None:
         return None
     if policy is None or cost is None:
         missing = "--policy" if policy is None else "--cost"
         raise InputError(f"{missing} is missing: the policy that is left and its cost go together")
-    return Leaving(read_policy(policy), read_cost(cost))
+    return Leaving(flags.read(policy, fallback=spaces), read_cost(cost))
 
 
 @app.command(short_help="Simulate what a policy is worth.", epilog=SIMULATE_EXAMPLES)
@@ -250,23 +250,18 @@ def simulate(
 ) -> None:
     """Simulate the discounted value of a policy from the start of a world."""
     from nacre.cli import console
-    from nacre.cli.waiting import read_for_world
+    from nacre.cli.policy_flags import PolicyFlags
     from nacre.estimators.simulation import simulate_value
     from nacre.simulators.registry import find_world
 
     chosen = choose_engine(engine, address, workers)
     found = find_world(world)
+    flags = PolicyFlags(epsilon, normalization, activation, signature)
+    acting = flags.read(policy, fallback=found.signature)
     with console.open_counter("simulating", episodes, quiet=quiet) as count:
         value = simulate_value(
             found,
-            read_for_world(
-                policy,
-                found,
-                epsilon=epsilon,
-                normalization=normalization,
-                activation=activation,
-                signature=signature,
-            ),
+            acting,
             discount=discount,
             n_episodes=episodes,
             n_steps=steps,
@@ -308,22 +303,18 @@ def show(
 ) -> None:
     """Watch a policy at work, in the simulator's own window or as a moving picture in a file."""
     from nacre.cli import console
-    from nacre.cli.waiting import open_wait, read_for_world
+    from nacre.cli.policy_flags import PolicyFlags
+    from nacre.cli.waiting import open_wait
     from nacre.simulators.registry import find_world
     from nacre.simulators.rendering.shows import show_policy
 
+    flags = PolicyFlags(epsilon, normalization, activation, signature)
     with open_wait(f"showing {steps} steps of {world}", quiet=quiet) as tell:
         found = find_world(world)
+        acting = flags.read(policy, fallback=found.signature)
         shown = show_policy(
             found,
-            read_for_world(
-                policy,
-                found,
-                epsilon=epsilon,
-                normalization=normalization,
-                activation=activation,
-                signature=signature,
-            ),
+            acting,
             render,
             steps=steps,
             seed=seed,

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from nacre.logs.checks import columns as checks
 from nacre.logs.checks import continuity
 from nacre.logs.checks.completion import complete
+from nacre.logs.checks.joining import tell_apart
 from nacre.logs.checks.problems import Problems
 from nacre.logs.schema.choices import combine_choices
 from nacre.logs.schema.draft import Draft
@@ -63,6 +64,7 @@ def assemble(draft: Draft, problems: Problems) -> Content | None:
         draft.fields["episode"] = continuity.episode_from_flags(_ended(draft))
     if "episode" not in draft.fields:
         return None
+    tell_apart(draft)
     grouping = continuity.group_rows(
         draft.fields.pop("episode"), draft.columns.get("step", draft.order)
     )

@@ -62,6 +62,8 @@ class ArrowFolder:
             return None
         source = source_of_table(table, problems, store)
         source.cleaning = Cleaning.of(columns)
+        if not source.whole_episodes:
+            source.file_rows = tuple(one.num_rows for one in tables)
         return source
 
     def estimate_bytes(self, path: Path) -> int:

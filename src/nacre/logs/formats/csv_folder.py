@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import codecs
+import csv
+import io
+import itertools
 import os
 import tempfile
 from pathlib import Path
@@ -43,15 +46,15 @@ class CsvFolder:
             joined = Path(folder) / "joined.csv"
             try:
                 with joined.open("wb") as target:
-                    heads = [_append(file, target, first=file is files[0]) for file in files]
+                    parts = [_append(file, target, first=file is files[0]) for file in files]
             except (OSError, TooLargeError) as error:
                 problems.add(f"its files cannot be read ({error})", "unpack them, or give one file")
                 return None
-            for file, head in zip(files, heads, strict=True):
-                if head != heads[0]:
+            for file, (head, _) in zip(files, parts, strict=True):
+                if head != parts[0][0]:
                     problems.add(
                         f"{file.name} has the columns {show(_decode(head))}, {files[0].name} has "
-                        f"{show(_decode(heads[0]))}",
+                        f"{show(_decode(parts[0][0]))}",
                         "give files with the same columns, in the same order",
                     )
                     return None
@@ -60,7 +63,12 @@ class CsvFolder:
         problems.lines = None
         if source is not None and len(files) > 1:
             note = f"rows of {len(files)} files lie below each other, in the order of their names"
-            source.notes = (*source.notes, f"{note}; an episode may go on in the next file")
+            source.notes = (*source.notes, note)
+            counts = [count for _, count in parts]
+            if sum(counts) != source.n_rows:
+                counts = [_count_rows(file) for file in files]
+            if sum(counts) == source.n_rows:
+                source.file_rows = tuple(counts)
         return source
 
     def estimate_bytes(self, path: Path) -> int:
@@ -72,21 +80,30 @@ def _list_files(folder: Path) -> list[Path]:
     return sorted(one for suffix in CSV.suffixes for one in list_parts(folder, f"*{suffix}"))
 
 
-def _append(file: Path, target: IO[bytes], *, first: bool) -> bytes:
-    """Add the rows of a file, and return its line of names; comments are left out."""
+def _append(file: Path, target: IO[bytes], *, first: bool) -> tuple[bytes, int]:
+    """Add the rows of a file, comments left out; its line of names, and how many lines follow."""
     with open_binary(file) as stream:
         head = stream.readline().removeprefix(codecs.BOM_UTF8)
         while head.startswith(b"#"):
             head = stream.readline()
-        last = b"\n"
+        last, count = b"\n", 0
         if first:
             target.write(head.rstrip(b"\r\n") + b"\n")
         while block := stream.read(_BLOCK):
             target.write(block)
             last = block[-1:]
+            count += block.count(b"\n")
         if last != b"\n":
             target.write(b"\n")
-    return head.rstrip(b"\r\n")
+            count += 1
+    return head.rstrip(b"\r\n"), count
+
+
+def _count_rows(file: Path) -> int:
+    """How many rows a file has where blank lines, or lines within texts, are no rows."""
+    with open_binary(file) as stream, io.TextIOWrapper(stream, "latin-1", newline="") as lines:
+        filled = (row for row in csv.reader(lines) if row)
+        return sum(1 for _ in itertools.dropwhile(lambda row: row[0].startswith("#"), filled)) - 1
 
 
 def _decode(head: bytes) -> str:

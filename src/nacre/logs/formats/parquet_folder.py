@@ -1,20 +1,16 @@
-"""Folders of Parquet files: parts of one log, each with whole episodes."""
+"""Folders of Parquet files: parts of one log."""
 
 from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from nacre.logs.checks.problems import Problems, show_path
 from nacre.logs.formats.parquet import PARQUET
 from nacre.logs.schema.mapping import ColumnMap
-from nacre.logs.schema.recognition import ALIASES
 from nacre.logs.storage.stores import Store
 
 if TYPE_CHECKING:
@@ -39,7 +35,7 @@ def list_parts(folder: Path, ending: str = "*.parquet") -> list[Path]:
 
 
 class ParquetFolder:
-    """Parquet files in a folder, in the order of their names. Episodes do not cross files."""
+    """Parquet files in a folder, in the order of their names."""
 
     suffixes: tuple[str, ...] = ()
     native = True
@@ -74,17 +70,15 @@ class ParquetFolder:
                     "give files with the same columns, in the same order and of the same types",
                 )
                 return None
-        marks = {columns.episode} if columns.episode else set(ALIASES["episode"])
 
         def fetch(name: str) -> Iterator[Any]:
-            chunks = (part.fetch(name) for part in parts)
-            if name in marks and first.is_numeric(name):
-                return _number_apart(chunks)
-            return (chunk for some in chunks for chunk in some)
+            return (chunk for part in parts for chunk in part.fetch(name))
 
         rows = sum(part.n_rows for part in parts)
         whole = TableSource(first.schema, rows, fetch, problems, store)
         whole.cleaning, whole.notes = first.cleaning, first.notes
+        whole.file_rows = tuple(part.n_rows for part in parts)
+        whole.whole_episodes = any(part.whole_episodes for part in parts)
         if len(parts) > 1:
             # Each file has the digest of its own rows.
             whole.metadata = dataclasses.replace(whole.metadata, sha256="")
@@ -99,28 +93,6 @@ class ParquetFolder:
     def estimate_bytes(self, path: Path) -> int:
         """Return the sum over all files."""
         return sum(PARQUET.estimate_bytes(file) for file in list_parts(path))
-
-
-def _number_apart(files: Iterable[Iterable[Any]]) -> Iterator[Any]:
-    """Numbers of episodes, those of each file above those of the files before."""
-    import pyarrow as pa
-
-    above = 0
-    for chunks in files:
-        kept = list(chunks)
-        values = [np.asarray(chunk.to_numpy(zero_copy_only=False)) for chunk in kept]
-        if not all(one.dtype.kind in "iu" for one in values):
-            # Something is missing or broken: whoever reads the column says what.
-            yield from kept
-            continue
-        shift = above - _find(np.min, values)
-        kind = kept[0].type if kept else pa.int64()
-        yield from (pa.array(one.astype(np.int64) + shift).cast(kind) for one in values)
-        above = shift + _find(np.max, values) + 1
-
-
-def _find(choose: Any, values: Sequence[NDArray[Any]]) -> int:
-    return int(choose([choose(one) for one in values if len(one)])) if any(map(len, values)) else 0
 
 
 PARQUET_FOLDER = ParquetFolder()

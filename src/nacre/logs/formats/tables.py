@@ -38,6 +38,10 @@ class TableSource:
         fetch: Gives the chunks of a column, once.
         problems: Receives what is wrong.
         store: Where the columns go.
+
+    Attributes:
+        file_rows: How many rows come from each file, where there are several.
+        whole_episodes: Whether the rows were made of episodes that lay in one place each.
     """
 
     def __init__(
@@ -57,6 +61,8 @@ class TableSource:
         self.close: Callable[[], None] = lambda: None
         self.cleaning = Cleaning()
         self.notes: tuple[str, ...] = ()
+        self.file_rows: tuple[int, ...] = ()
+        self.whole_episodes = False
         self.schema = schema
         self.n_rows = n_rows
         self.fetch = fetch
@@ -111,12 +117,14 @@ class TableSource:
 def source_of_table(table: Any, problems: Problems, store: Store) -> TableSource:
     """Return a table in memory as a source, nested columns made flat."""
     notes: tuple[str, ...] = ()
+    n_before = table.num_rows
     if is_nested(table.schema):
         table, notes = flatten(table)
     source = TableSource(
         table.schema, table.num_rows, lambda name: table.column(name).chunks, problems, store
     )
     source.notes = notes
+    source.whole_episodes = table.num_rows != n_before
     return source
 
 

@@ -36,6 +36,9 @@ class Draft:
         dropped: (N,) rows whose episodes are to be dropped.
         always_terminates: Whether every episode ends by itself at its last row.
         single_steps: Whether every row is an episode of its own.
+        files: (N,) the file of each row, counted from 0, where a folder has several.
+        numbered: Whether the column of episodes holds numbers; names mean the same in all files.
+        whole_episodes: Whether no episode goes on in another file.
     """
 
     fields: dict[str, NDArray[Any]]
@@ -51,6 +54,9 @@ class Draft:
     dropped: NDArray[np.bool_] | None = None
     always_terminates: bool = False
     single_steps: bool = False
+    files: NDArray[np.int32] | None = None
+    numbered: bool = False
+    whole_episodes: bool = False
 
     def note_missing(self, name: str, absent: NDArray[np.bool_], wanted: Missing) -> None:
         """Remember where a column misses values, and whether these rows are to be dropped."""
@@ -119,6 +125,8 @@ class Draft:
                 group[name] = take_rows(group[name], rows, self.store)
         if self.order is not None:
             self.order = self.order[rows]
+        if self.files is not None:
+            self.files = self.files[rows]
 
 
 def as_arrays(given: Mapping[str, ArrayLike], problems: Problems) -> dict[str, NDArray[Any]]:

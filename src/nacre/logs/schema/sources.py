@@ -59,6 +59,11 @@ def draft_log(
     draft = Draft({}, {}, {**metadata.spaces, **spaces}, dict(metadata.provenance))
     draft.store = source.store
     draft.notes += [*getattr(source, "notes", ()), *reading.notes]
+    files = getattr(source, "file_rows", ())
+    if len(files) > 1:
+        draft.files = np.repeat(np.arange(len(files), dtype=np.int32), files)
+        draft.numbered = _has_numbers(source, reading)
+        draft.whole_episodes = getattr(source, "whole_episodes", False)
     _check_entries(columns, source.names, problems)
     if _is_observed("action", reading, problems):
         return None
@@ -79,6 +84,11 @@ def draft_log(
     draft.drop_missing(problems)
     draft.sort_single_steps(problems)
     return draft
+
+
+def _has_numbers(source: Source, reading: Reading) -> bool:
+    name = reading.columns.get("episode")
+    return isinstance(name, str) and source.is_numeric(name)
 
 
 def _check_entries(columns: ColumnMap, names: Sequence[str], problems: Problems) -> None:
