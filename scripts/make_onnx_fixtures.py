@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import onnx
 import skl2onnx  # type: ignore[import-not-found]
-import torch  # type: ignore[import-not-found]
+import torch
 from sklearn.linear_model import LogisticRegression  # type: ignore[import-not-found]
 
 FIXTURES = Path(__file__).resolve().parent.parent / "tests" / "policies" / "fixtures"

@@ -13,7 +13,7 @@ from typing import Any
 
 import gymnasium
 import numpy as np
-import torch  # type: ignore[import-not-found]
+import torch
 from stable_baselines3 import A2C, DQN, PPO, SAC, TD3
 from stable_baselines3.common.vec_env import (
     DummyVecEnv,
