@@ -101,6 +101,9 @@ EQUIVALENT = {
     ("nacre.inference.intervals", "strict=True", "True → False"): (
         "both lists are made from the same estimates, so that none is longer"
     ),
+    ("nacre.inference.sensitivity", "total = np.concatenate", "0.0 → 1.0"): (
+        "k = 0 is never better than k = 1, which raises the weight of the smallest outcome alone"
+    ),
 }
 """Why no test can tell a mutant from the code, by module, a part of the line, and the change."""
 UNCHANGED = 99
