@@ -10,7 +10,7 @@ Where something is changed that runs at import, such as a constant of the module
 import of the tests computes, the fork imports the changed module instead. With --wide, what
 survives the tests beside it is tried with all tests of that folder, then with all that import the
 module. Mutants that a test has found are not tried again; of several tries the last one counts. A
-mutant that does the same as the code for every input survives, and its record says why.
+mutant that does the same as the code, to rounding, survives, and its record says why.
 """
 
 from __future__ import annotations
@@ -103,6 +103,18 @@ EQUIVALENT = {
     ),
     ("nacre.inference.sensitivity", "total = np.concatenate", "0.0 → 1.0"): (
         "k = 0 is never better than k = 1, which raises the weight of the smallest outcome alone"
+    ),
+    ("nacre.costs.whole", "if changed else 0.0", "0.0 → 1.0"): (
+        "where nothing changed the costs of all states are zero, whatever they are multiplied by"
+    ),
+    ("nacre.costs.moments", "mass = jnp.where(possible, mass, 1.0)", "1.0 → 2.0"): (
+        "only boxes that are not possible are divided by it, and their quotients are not used"
+    ),
+    ("nacre.costs.statewise", "learning > SMALLEST_MOVE, learning, 1.0", "1.0 → 2.0"): (
+        "surplus and deficit are below SMALLEST_MOVE there: their product is below rounding"
+    ),
+    ("nacre.costs.family", "CHUNK = 4096", "4096 → 4097"): (
+        "so many states go through the networks at once; the results are the same to rounding"
     ),
 }
 """Why no test can tell a mutant from the code, by module, a part of the line, and the change."""

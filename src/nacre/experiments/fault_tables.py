@@ -124,7 +124,7 @@ def write_mutants(records: Sequence[Record]) -> str:
         ]
         for module, tried in sorted(_group(list(last.values()), "module"))
     ]
-    return _end_with_sum(["module", "changes", "found by a test", "same for every input"], rows)
+    return _end_with_sum(["module", "changes", "found by a test", "same to rounding"], rows)
 
 
 def write_fuzzing(records: Sequence[Record]) -> str:
