@@ -5,10 +5,10 @@
 Each reader begins with one small good file, and with the same file without nacre's digest where it
 has one: whoever makes a file to do harm leaves it out. It looks for files that reach other lines of
 nacre. Files are opened without the isolation, so that the lines count. One that ends the process,
-or takes too long, is opened again as users open it: there it must be refused. Seconds are those on
-the clock, with those of the processor beside them. A reader that has fewer in its lines than asked
-for goes on. Needs atheris, which is not among the extras: put it into an environment of its own
-that sees the packages of nacre too.
+or takes too long, is opened again as users open it: there it must be refused, or read in time where
+only the clock had run out. Seconds are those on the clock, with those of the processor beside them.
+A reader that has fewer in its lines than asked for goes on. Needs atheris, which is not among the
+extras: put it into an environment of its own that sees the packages of nacre too.
 """
 
 from __future__ import annotations
@@ -218,7 +218,11 @@ def fuzz_reader(name: str, seconds: int) -> dict[str, Any]:
                 raise SystemExit(f"{name}: {done.stderr[-2000:]}")
             for file in files:
                 again = run(["--again", name, str(file), "--folder", str(folder)], isolation="on")
-                ended[again.stdout.strip() or f"ended with {again.returncode}"] += 1
+                said = again.stdout.strip() or f"ended with {again.returncode}"
+                if said == "read" and file.name.startswith("ended-timeout"):
+                    # It took long on the clock of a busy machine.
+                    said = "read in time"
+                ended[said] += 1
                 file.unlink()
         counts = json.loads((folder / COUNTS).read_text())
         kept = [file.stat().st_size for file in (folder / "corpus").iterdir()]
@@ -235,7 +239,7 @@ def fuzz_reader(name: str, seconds: int) -> dict[str, Any]:
         "corpus": len(kept),
         "corpus_bytes": sum(kept),
         "clean": not any(word.startswith("raised") for word in counts)
-        and set(ended) <= {"refused"},
+        and set(ended) <= {"refused", "read in time"},
     }
 
 

@@ -241,16 +241,20 @@ def list_tests(name: str, *, wide: bool) -> list[tuple[str, ...]]:
 
 
 def try_mutant(
-    tests: Sequence[str], prepare: Callable[[], None], longest: float = LONGEST
+    tests: Sequence[str], prepare: Callable[[], None], longest: int = LONGEST
 ) -> tuple[str, float]:
     """Whether a test fails after a change in a fork, and the processor seconds that it took."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     child = os.fork()
     if child == 0:
-        _run_tests(tests, prepare, round(longest))
+        _run_tests(tests, prepare, longest)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    if code == -signal.SIGALRM:
+        raise SystemExit(
+            f"{' '.join(tests)}: not done in {20 * longest} s: the machine is too busy"
+        )
     if code == UNCHANGED:
         raise SystemExit("the function of a mutant was not found")
     return ("survived" if code == 0 else "killed"), round(seconds, 1)
@@ -433,7 +437,7 @@ def try_all(mutants: list[Mutant], file: Path, commit: str, *, wide: bool) -> No
         outcome, seconds, n_files = "survived", 0.0, 0
         for tests in list_tests(mutant.module, wide=wide):
             if outcome == "survived":
-                outcome, took = try_mutant(tests, prepare, LONGEST + 3 * seconds_of(tests))
+                outcome, took = try_mutant(tests, prepare, LONGEST + round(3 * seconds_of(tests)))
                 seconds, n_files = seconds + took, n_files + len(tests)
         record = {
             "module": mutant.module,

@@ -140,7 +140,7 @@ def write_fuzzing(records: Sequence[Record]) -> str:
         spent = [
             sum(one.get(name, 0) for one in rounds) for name in ("seconds", "processor_seconds")
         ]
-        known = counts["refused"], counts["read"]
+        known = counts["refused"], counts["read"] + counts["read in time"]
         shown = (*spent, counts.total(), *known, counts.total() - sum(known))
         rows.append([reader, *map(str, shown)])
     return _end_with_sum(header, rows)
