@@ -7,8 +7,10 @@ one of the tests beside it fails. A sample is drawn, the same every time, as man
 module as its share of all. Each mutant is tried in a fork of this process, so that it costs the
 tests alone. The tests are imported beforehand, and the fork exchanges the code of one function.
 Where something is changed that runs at import, such as a constant of the module, or where the
-import of the tests computes, the fork imports the changed module instead. Mutants that a test has
-found are not tried again; of several tries the last one counts.
+import of the tests computes, the fork imports the changed module instead. With --wide, what
+survives the tests beside it is tried with all tests of that folder, then with all that import the
+module. Mutants that a test has found are not tried again; of several tries the last one counts. A
+mutant that does the same as the code, to rounding, survives, and its record says why.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ import importlib.machinery
 import importlib.util
 import json
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -91,6 +94,30 @@ SWAPS: dict[type[ast.AST], type[ast.AST]] = {
     ast.And: ast.Or,
     ast.Or: ast.And,
 }
+EQUIVALENT = {
+    ("nacre.inference.rule", "1.0 - error if error > 0", "Gt → GtE"): (
+        "find_error gives no zero: it solves between LEAST_ERROR and LARGEST_ERROR, both positive"
+    ),
+    ("nacre.inference.intervals", "strict=True", "True → False"): (
+        "both lists are made from the same estimates, so that none is longer"
+    ),
+    ("nacre.inference.sensitivity", "total = np.concatenate", "0.0 → 1.0"): (
+        "k = 0 is never better than k = 1, which raises the weight of the smallest outcome alone"
+    ),
+    ("nacre.costs.whole", "if changed else 0.0", "0.0 → 1.0"): (
+        "where nothing changed the costs of all states are zero, whatever they are multiplied by"
+    ),
+    ("nacre.costs.moments", "mass = jnp.where(possible, mass, 1.0)", "1.0 → 2.0"): (
+        "only boxes that are not possible are divided by it, and their quotients are not used"
+    ),
+    ("nacre.costs.statewise", "learning > SMALLEST_MOVE, learning, 1.0", "1.0 → 2.0"): (
+        "surplus and deficit are below SMALLEST_MOVE there: their product is below rounding"
+    ),
+    ("nacre.costs.family", "CHUNK = 4096", "4096 → 4097"): (
+        "so many states go through the networks at once; the results are the same to rounding"
+    ),
+}
+"""Why no test can tell a mutant from the code, by module, a part of the line, and the change."""
 UNCHANGED = 99
 LONGEST = 120
 """Processor seconds of one mutant; one that takes more is killed by that."""
@@ -192,32 +219,59 @@ class Replaced(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         exec(compile(self.tree, str(self.path), "exec"), module.__dict__)  # noqa: S102
 
 
-def try_mutant(name: str, prepare: Callable[[], None]) -> tuple[str, float]:
+def list_tests(name: str, *, wide: bool) -> list[tuple[str, ...]]:
+    """Files of tests beside a module; then the others of that folder; then all that import it."""
+    if not wide:
+        return [tuple(TARGETS[name])]
+    package, _, last = name.rpartition(".")
+    ours = re.compile(
+        rf"(from|import) {re.escape(name)}\b|from {re.escape(package)} import .*\b{last}\b"
+    )
+    room = ROOT / "tests" / package.removeprefix("nacre.").replace(".", "/")
+    importing = [
+        path
+        for path in sorted((ROOT / "tests").rglob("test_*.py"))
+        if path.parent != room and ours.search(path.read_text(encoding="utf-8"))
+    ]
+    tests = [tuple(TARGETS[name])]
+    for paths in (sorted(room.glob("test_*.py")), importing):
+        names = [path.relative_to(ROOT).as_posix() for path in paths]
+        tests.append(tuple(file for file in names if file not in tests[0]))
+    return [files for files in tests if files]
+
+
+def try_mutant(
+    tests: Sequence[str], prepare: Callable[[], None], longest: int = LONGEST
+) -> tuple[str, float]:
     """Whether a test fails after a change in a fork, and the processor seconds that it took."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     child = os.fork()
     if child == 0:
-        _run_tests(name, prepare)
+        _run_tests(tests, prepare, longest)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    if code == -signal.SIGALRM:
+        raise SystemExit(
+            f"{' '.join(tests)}: not done in {20 * longest} s: the machine is too busy"
+        )
     if code == UNCHANGED:
-        raise SystemExit(f"{name}: its function was not found")
+        raise SystemExit("the function of a mutant was not found")
     return ("survived" if code == 0 else "killed"), round(seconds, 1)
 
 
-def _run_tests(name: str, prepare: Callable[[], None]) -> None:
-    """In the fork: all tests beside a module, until one fails."""
+def _run_tests(tests: Sequence[str], prepare: Callable[[], None], longest: int) -> None:
+    """In the fork: all these tests, until one fails."""
     code = 1
     try:
-        resource.setrlimit(resource.RLIMIT_CPU, (LONGEST, LONGEST + 1))
-        signal.alarm(20 * LONGEST)
+        resource.setrlimit(resource.RLIMIT_CPU, (longest, longest + 1))
+        signal.alarm(20 * longest)
         null = os.open(os.devnull, os.O_RDWR)
         for stream in (1, 2):
             os.dup2(null, stream)
         # Processes that tests start import the module as it is: they are not changed.
         prepare()
-        code = _call_pytest("-x", *TARGETS[name])
+        code = _call_pytest("-x", *tests)
     except LookupError:
         code = UNCHANGED
     finally:
@@ -328,6 +382,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("results/faults"))
     parser.add_argument("--sample", type=int, default=100)
     parser.add_argument("--only", nargs="*", default=list(TARGETS))
+    parser.add_argument("--wide", action="store_true", help="Survivors with more tests, too.")
     options = parser.parse_args()
     commit = find_commit()
     import_others()
@@ -347,9 +402,10 @@ def main() -> None:
         (outside if function is None else inside).append(mutant)
     for name in TARGETS:
         swapped = [mutant for mutant in inside if mutant.module == name]
-        if swapped and not _in_fork(functools.partial(try_swapped, swapped, file, commit)):
+        work = functools.partial(try_swapped, swapped, file, commit, wide=options.wide)
+        if swapped and not _in_fork(work):
             outside = [*swapped, *outside]
-    try_all(outside, file, commit)
+    try_all(outside, file, commit, wide=options.wide)
 
 
 def _in_fork(work: Callable[[], bool]) -> bool:
@@ -364,36 +420,57 @@ def _in_fork(work: Callable[[], bool]) -> bool:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
-def try_swapped(mutants: list[Mutant], file: Path, commit: str) -> bool:
+def try_swapped(mutants: list[Mutant], file: Path, commit: str, *, wide: bool) -> bool:
     """Mutants of one module, after its tests were imported; False where that is not possible."""
     if not import_tests(mutants[0].module):
         return False
-    try_all(mutants, file, commit)
+    try_all(mutants, file, commit, wide=wide)
     return True
 
 
-def try_all(mutants: list[Mutant], file: Path, commit: str) -> None:
+def try_all(mutants: list[Mutant], file: Path, commit: str, *, wide: bool) -> None:
     """One mutant after the other; each has its line as soon as it is tried."""
-    sound = set()
+    seconds_of = functools.cache(_time_tests)
     for mutant in mutants:
-        if mutant.module not in sound:
-            if try_mutant(mutant.module, lambda: None)[0] == "killed":
-                raise SystemExit(f"{mutant.module}: its tests fail without any change")
-            sound.add(mutant.module)
         began = time.time()
         prepare = functools.partial(change, mutant, swapped="nacre" in sys.modules)
-        outcome, seconds = try_mutant(mutant.module, prepare)
+        outcome, seconds, n_files = "survived", 0.0, 0
+        for tests in list_tests(mutant.module, wide=wide):
+            if outcome == "survived":
+                outcome, took = try_mutant(tests, prepare, LONGEST + round(3 * seconds_of(tests)))
+                seconds, n_files = seconds + took, n_files + len(tests)
         record = {
             "module": mutant.module,
             "change": mutant.text,
             "outcome": outcome,
-            "processor_seconds": seconds,
+            "processor_seconds": round(seconds, 1),
+            "test_files": n_files,
             "commit": commit,
         }
+        if outcome == "survived" and (reason := find_reason(mutant)):
+            record["equivalent"] = reason
         with file.open("a") as stream:
             stream.write(json.dumps(record) + "\n")
-        took = f"{time.time() - began:.0f} s"
-        print(mutant.module, mutant.text, outcome, seconds, took, flush=True)
+        lasted = f"{time.time() - began:.0f} s"
+        print(mutant.module, mutant.text, outcome, round(seconds, 1), lasted, flush=True)
+
+
+def _time_tests(tests: tuple[str, ...]) -> float:
+    """Processor seconds of tests without any change, which have to pass."""
+    outcome, seconds = try_mutant(tests, lambda: None, 20 * LONGEST)
+    if outcome == "killed":
+        raise SystemExit(f"tests fail without any change: {' '.join(tests)}")
+    return seconds
+
+
+def find_reason(mutant: Mutant) -> str:
+    """Why no test can find a mutant; nothing where one could."""
+    number = int(mutant.text.split(":")[0].removeprefix("line "))
+    line = _find_path(mutant.module).read_text(encoding="utf-8").splitlines()[number - 1]
+    for (module, part, changed), reason in EQUIVALENT.items():
+        if module == mutant.module and part in line and mutant.text.endswith(changed):
+            return reason
+    return ""
 
 
 def change(mutant: Mutant, *, swapped: bool) -> None:

@@ -57,12 +57,15 @@ class Command:
         before: An earlier command that left a result of its own in the same place, or nothing.
         code: With which it ends: that of watch says its verdict.
         repeats: Whether it leaves the same when it runs again; watch adds a look.
+        adds: Whether the earlier result stays beside its own; where it vanished, nobody can bring
+            it back.
     """
 
     words: str
     before: str = ""
     code: int = 0
     repeats: bool = True
+    adds: bool = False
 
 
 COMMANDS = {
@@ -85,6 +88,7 @@ COMMANDS = {
     "reproduce": Command(
         "reproduce poles --seeds 4 --steps 1000 --out records",
         "reproduce poles --seeds 5 --steps 1000 --out records",
+        adds=True,
     ),
     "reproduce to pages": Command("reproduce sumo --summary --out sumo-records --docs pages"),
     "advise-many": Command("advise-many decisions.toml --out many --engine threads"),
@@ -96,6 +100,7 @@ COMMANDS = {
     "calibrate": Command(
         "calibrate finite --worlds contexts --kinds soft --seeds 100 --no-baselines --out cal",
         "calibrate finite --worlds contexts --kinds soft --seeds 101 --no-baselines --out cal",
+        adds=True,
     ),
     "calibrate to pages": Command("calibrate finite --summary --out calibrated --docs pages"),
     "show": Command("show traffic --policy light.safetensors --steps 4 --render film.gif"),
@@ -245,9 +250,12 @@ class Stage:
             self._lay_out(lambda: lay_out_results(making))
             making.rename(self.template)
 
-    def prepare(self, name: str, folder: Path) -> None:
-        """A folder as it is before a command runs."""
+    def prepare(self, name: str, folder: Path, *, earlier: bool = True) -> None:
+        """A folder as it is before a command runs, with an earlier result or without."""
         shutil.rmtree(folder, ignore_errors=True)
+        if not earlier:
+            shutil.copytree(self.template, folder)
+            return
         place = self.root / f"before {name}"
         if not place.exists():
             making = self.root / "making"
@@ -259,10 +267,12 @@ class Stage:
             making.rename(place)
         shutil.copytree(place, folder)
 
-    def expect(self, name: str) -> tuple[Run, dict[str, str], dict[str, str]]:
+    def expect(
+        self, name: str, *, earlier: bool = True
+    ) -> tuple[Run, dict[str, str], dict[str, str]]:
         """A run without a fault, and digests of all files before it and after it."""
         folder = self.root / "whole"
-        self.prepare(name, folder)
+        self.prepare(name, folder, earlier=earlier)
         before = digest(folder)
         whole = run_command(COMMANDS[name].words, folder)
         self._require(whole, COMMANDS[name].words, COMMANDS[name].code)

@@ -51,6 +51,15 @@ def test_thresholds_cut_every_combination() -> None:
     assert partition.upper[3] == (1.0, INF)
 
 
+def test_the_largest_number_of_groups_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    cuts = {0: [0.0], 1: [0.0]}
+    monkeypatch.setattr(groups, "LARGEST_NUMBER", 4)
+    assert len(groups.thresholds(cuts).lower) == 4
+    monkeypatch.setattr(groups, "LARGEST_NUMBER", 3)
+    with pytest.raises(InputError, match="the thresholds make 4 groups; use fewer of them"):
+        groups.thresholds(cuts)
+
+
 def test_boxes_of_any_shape_may_form_a_partition() -> None:
     partition = groups.boxes(
         [{0: (-INF, 0)}, {0: (0, INF), 3: (-INF, 1)}, {0: (0, INF), 3: (1, INF)}]

@@ -49,6 +49,12 @@ def test_an_expression_is_what_python_makes_of_it(text: str) -> None:
     [
         ("identiti", r"link = 'identiti' is unknown \(did you mean identity\?\); give identity, "),
         ("min(x, y)", "y is unknown; known are x and abs, "),
+        ("x + y", "y is unknown; known are x and abs, "),
+        ("(x > y) * 1", "y is unknown"),
+        ("(y > x) * 1", "y is unknown"),
+        ("y if x > 1 else x", "y is unknown"),
+        ("x if y else x", "y is unknown"),
+        ("x if x > 1 else y", "y is unknown"),
         ("open('x')", "open is unknown; known are x and"),
         ("min(x)", "min takes two values or more, this has 1"),
         ("exp(x, x)", "exp takes one value, this has 2"),

@@ -41,6 +41,12 @@ def test_the_cost_has_the_mean_as_its_price_and_keeps_the_error() -> None:
     assert cost.weight_errors[1] == 0.1
 
 
+def test_both_weights_may_be_the_same_but_not_the_wrong_way_round() -> None:
+    assert TransportCost(1.0, 1.0, groups.sign(0)).prices == (1.0, 1.0)
+    with pytest.raises(InputError, match="is below transaction_weight = 1"):
+        TransportCost(0.999, 1.0, groups.sign(0))
+
+
 def test_problems_of_both_weights_are_named_together() -> None:
     with pytest.raises(InputError) as caught:
         TransportCost([8.0, 3.0], -1.0, groups.sign(0))

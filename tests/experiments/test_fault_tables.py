@@ -32,11 +32,11 @@ def test_kills_are_counted_by_command() -> None:
 def test_ends_of_faults_are_counted() -> None:
     outcomes = ("refused", "refused, new", "done", "not whole")
     records = [
-        {"command": "plan", "call": call, "fault": "EIO", "outcome": outcome}
+        {"command": "plan", "call": call, "fault": "EIO", "outcome": outcome, "calls": 9}
         for call, outcome in enumerate(outcomes)
     ]
     records.insert(0, records[0] | {"outcome": "not clear"})
-    assert write_write_faults(records).splitlines()[2] == "| plan | 4 | 1 | 1 | 1 | 1 |"
+    assert write_write_faults(records).splitlines()[2] == "| plan | 9 | 4 | 1 | 1 | 1 | 1 |"
 
 
 def test_mutations_are_added_up() -> None:
@@ -58,17 +58,24 @@ def test_units_and_edges() -> None:
 def test_changes_of_the_code_count_by_their_last_try() -> None:
     tried = [("a.b", "line 1", "survived"), ("a.b", "line 1", "killed"), ("a.c", "x", "survived")]
     records = [dict(zip(("module", "change", "outcome"), one, strict=True)) for one in tried]
+    records.append({"module": "a.d", "change": "y", "outcome": "survived", "equivalent": "why"})
     assert write_mutants(records).splitlines()[2:] == [
-        "| a.b | 1 | 1 |",
-        "| a.c | 1 | 0 |",
-        "| all | 2 | 1 |",
+        "| a.b | 1 | 1 | 0 |",
+        "| a.c | 1 | 0 | 0 |",
+        "| a.d | 1 | 0 | 1 |",
+        "| all | 3 | 1 | 1 |",
     ]
 
 
 def test_rounds_of_a_reader_are_added_up() -> None:
-    line = {"reader": "csv", "processor_seconds": 5, "counts": {"refused": 8, "read": 1}}
+    line = {
+        "reader": "csv",
+        "seconds": 60,
+        "processor_seconds": 5,
+        "counts": {"refused": 8, "read": 1},
+    }
     records = [line | {"again": {"refused": 2}}, line | {"again": {"ended with -9": 1}}]
-    assert write_fuzzing(records).splitlines()[2] == "| csv | 10 | 21 | 18 | 2 | 1 |"
+    assert write_fuzzing(records).splitlines()[2] == "| csv | 120 | 10 | 21 | 18 | 2 | 1 |"
 
 
 def test_the_last_measurement_and_other_cores() -> None:

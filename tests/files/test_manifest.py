@@ -61,6 +61,22 @@ def test_every_bit_of_the_manifest_is_noticed_or_changes_nothing(folder: Path) -
     assert refused > 2 * len(content)
 
 
+@pytest.mark.parametrize("longer", [0, 1, 2])
+def test_a_manifest_is_read_to_its_end(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, longer: int
+) -> None:
+    """One byte more than the largest is seen, even if it says nothing."""
+    path = folder / FILE_NAME
+    before, content = read_manifest(folder), path.read_bytes().rstrip()
+    monkeypatch.setattr("nacre.files.manifest.LARGEST_FILE", len(content))
+    path.write_bytes(content + b" " * longer)
+    if longer == 0:
+        assert read_manifest(folder) == before
+    else:
+        with pytest.raises(InputError, match="is damaged or was edited"):
+            read_manifest(folder)
+
+
 def test_what_is_missing_longer_or_does_not_belong_is_named(folder: Path) -> None:
     (folder / "inner" / "c.bin").write_bytes(b"")
     (folder / "a.json").write_bytes(b"longer than it was")

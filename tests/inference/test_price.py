@@ -11,7 +11,7 @@ from gymnasium.spaces import Discrete
 
 from nacre.costs import FiniteStates, LocalCost, TransportCost, groups
 from nacre.costs.family import SwitchingCost
-from nacre.inference.price import Price, find_price
+from nacre.inference.price import LEAST_MASS, Price, find_price
 from nacre.logs import Log
 from nacre.policies import TabularPolicy
 
@@ -45,6 +45,24 @@ def test_total_and_other_weights_by_hand() -> None:
     assert price.fixed_error == 0.0
     free = Price(0.0, 0.0, 0.3, 0.7, error=1.0)
     assert (free.relative_error, free.fixed_error) == (0.0, 1.0)
+
+
+def test_the_least_cost_is_a_cost() -> None:
+    """From the least mass on an error is a share of it, below it is on its own."""
+    least = Price(0.0, 0.0, 0.0, 0.0, fixed=LEAST_MASS, error=1.0)
+    assert (least.relative_error, least.fixed_error) == (1.0 / LEAST_MASS, 0.0)
+    less = dataclasses.replace(least, fixed=LEAST_MASS / 2)
+    assert (less.relative_error, less.fixed_error) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize(("moved", "per_mass"), [(LEAST_MASS, True), (LEAST_MASS / 2, False)])
+def test_the_least_mass_is_priced_by_what_it_costs(moved: float, per_mass: bool) -> None:
+    """A tenth of the old policy is uncertain, at a weight of 2.5 for each unit of moved mass."""
+    cost = LocalCost(2.5)
+    breakdown = dataclasses.replace(cost.evaluate(OLD, NEW, LOG), learning_mass=moved)
+    price = find_price(cost, breakdown, OLD, NEW, LOG, uncertainty=0.1)
+    scale = price.learning_mass / moved if per_mass else 1.0
+    assert price.error == pytest.approx(0.1 * 2.5 * scale)
 
 
 def test_masses_of_the_transport_cost() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from scipy import optimize, stats
 
 from nacre.errors import InputError
 from nacre.inference.risk import (
@@ -77,12 +78,58 @@ def test_lower_bounds_hold_at_their_level(figure: Figure, weighted: bool, shape:
     assert all(math.isfinite(one.low) for one in found)
 
 
+def test_the_heaviest_episode_belongs_to_the_whole() -> None:
+    """999 episodes of weight 1 and one of 100: 0.4 of 1,099 is 439.6, so 0.6 of the 440th."""
+    returns, weights = np.arange(1000.0), np.append(np.ones(999), 100.0)
+    tail = find_tail_mean(returns, weights, 0.4, LEVEL)
+    assert tail.mean == pytest.approx((np.arange(439).sum() + 0.6 * 439) / 439.6)
+    assert find_weighted_quantile(returns, weights, 0.4, LEVEL).mean == 439.0
+
+
+def bound_tail(returns: np.ndarray, share: float, level: float, edge: np.ndarray) -> list[float]:
+    """Centre and both bounds by Hall's (1992) cubic g(t) = t + s t² / 3 + s² t³ / 27 + s / 6.
+
+    Student's ratio t is where g reaches the quantile of Student's distribution, found by bisection.
+    `edge` is for each episode the quantile that it is held against.
+    """
+    parts = [b - max(b - x, 0.0) / share for x, b in zip(returns, edge, strict=True)]
+    n, centre = len(parts), math.fsum(parts) / len(parts)
+    spread = math.sqrt(math.fsum((part - centre) ** 2 for part in parts) / n)
+    skewness = math.fsum(((part - centre) / spread) ** 3 for part in parts) / n / math.sqrt(n)
+    reach = float(stats.t.ppf(level, n * share - 1))
+
+    def straighten(goal: float) -> float:
+        found = optimize.brentq(
+            lambda t: t + skewness * t**2 / 3 + skewness**2 * t**3 / 27 + skewness / 6 - goal,
+            *(-100.0, 100.0),
+        )
+        return float(found)
+
+    error = spread / math.sqrt(n)
+    low, high = straighten(reach), max(reach, -straighten(-reach))
+    return [centre, centre - error * low, centre + error * high]
+
+
+def test_bounds_of_the_tail_are_those_of_hall() -> None:
+    """The upper one from the quantile of all episodes, the lower from that of the other half."""
+    returns, share = -np.random.default_rng(104).exponential(size=81), 0.25
+    halves = [np.quantile(returns[1 - side :: 2], share, method="inverted_cdf") for side in (0, 1)]
+    apart = np.where(np.arange(81) % 2 == 0, halves[0], halves[1])
+    whole = np.full(81, np.quantile(returns, share, method="inverted_cdf"))
+    mean, _, high = bound_tail(returns, share, LEVEL, whole)
+    _, low, _ = bound_tail(returns, share, LEVEL, apart)
+    found = find_tail_mean(returns, np.ones(81), share, LEVEL)
+    assert (found.mean, found.high) == pytest.approx((mean, high), rel=1e-9)
+    assert found.low == pytest.approx(min(mean, low), rel=1e-9)
+
+
 def test_few_episodes_say_nothing() -> None:
     returns, ones = np.arange(20.0), np.ones(20)
     assert math.isnan(find_tail_mean(returns, ones, 0.1, LEVEL).mean)
     assert find_weighted_quantile(returns, ones, 0.1, LEVEL).low == -math.inf
     one_carries_all = np.where(np.arange(2000) == 3, 1e6, 1e-6)
     assert count_effective(one_carries_all) < 1.1
+    assert count_effective(np.zeros(3)) == 0.0
     assert math.isnan(find_tail_mean(np.arange(2000.0), one_carries_all, 0.1, LEVEL).mean)
 
 

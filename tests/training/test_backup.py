@@ -433,6 +433,32 @@ def test_all_problems_are_told_at_once() -> None:
     assert len(caught.value.problems) == 3
 
 
+def test_targets_may_follow_at_once() -> None:
+    assert CriticConfig(polyak=0.0).polyak == 0.0
+
+
+def test_normalised_critics_scale_all_and_take_large_steps() -> None:
+    made = CriticConfig.normalised(3, hidden=(8,), polyak=0.5, backup="own")
+    scaled = CriticConfig(3, (8,), layer_norm=True, scale_observations=True, scale_returns=True)
+    assert made == dataclasses.replace(scaled, learning_rate=1e-3, polyak=0.5, backup="own")
+
+
+@pytest.mark.parametrize(
+    ("other", "alike"),
+    [
+        ({}, True),
+        ({"learning_rate": 0.5, "polyak": 0.5, "backup": "own", "batch_size": 3}, True),
+        ({"n_critics": 3}, False),
+        ({"hidden": (9,)}, False),
+        ({"layer_norm": True}, False),
+        ({"scale_observations": True}, False),
+        ({"scale_returns": True}, False),
+    ],
+)
+def test_critics_of_the_same_build_can_be_gone_on_with(other: dict[str, Any], alike: bool) -> None:
+    assert CONFIG.alike(dataclasses.replace(CONFIG, **other)) is alike
+
+
 def test_critics_are_the_published_ones_if_nothing_is_said() -> None:
     plain = dataclasses.asdict(CriticConfig())
     assert plain == {

@@ -36,9 +36,10 @@ def write_kills(records: Sequence[Record]) -> str:
 
 
 def write_write_faults(records: Sequence[Record]) -> str:
-    """By command: how each fault ended, the last time that it was tried."""
+    """By command: how many calls change a file, and how each fault ended, the last time of each."""
     header = [
         "command",
+        "calls",
         "faults",
         "refused, old stays",
         "refused, new is there",
@@ -50,7 +51,15 @@ def write_write_faults(records: Sequence[Record]) -> str:
     for command, faults in _group(list(last.values()), "command"):
         ends = Counter(one["outcome"] for one in faults)
         unclean = sum(count for outcome, count in ends.items() if outcome.startswith("not"))
-        counts = (len(faults), ends["refused"], ends["refused, new"], ends["done"], unclean)
+        calls = max((one.get("calls", 0) for one in faults), default=0)
+        counts = (
+            calls or "",
+            len(faults),
+            ends["refused"],
+            ends["refused, new"],
+            ends["done"],
+            unclean,
+        )
         rows.append([command, *map(str, counts)])
     return _end_with_sum(header, rows)
 
@@ -104,27 +113,35 @@ def write_traps(records: Sequence[Record]) -> str:
 
 
 def write_mutants(records: Sequence[Record]) -> str:
-    """By module: changes of the code, and how many of them a test finds; the last try counts."""
+    """By module: changes of the code, and what tests find of them; the last try counts."""
     last = {(one["module"], one["change"]): one for one in records}
     rows = [
-        [module, str(len(tried)), str(sum(one["outcome"] == "killed" for one in tried))]
+        [
+            module,
+            str(len(tried)),
+            str(sum(one["outcome"] == "killed" for one in tried)),
+            str(sum("equivalent" in one for one in tried)),
+        ]
         for module, tried in sorted(_group(list(last.values()), "module"))
     ]
-    return _end_with_sum(["module", "changes", "found by a test"], rows)
+    return _end_with_sum(["module", "changes", "found by a test", "same to rounding"], rows)
 
 
 def write_fuzzing(records: Sequence[Record]) -> str:
     """By reader: for how long it was fuzzed, and what came of the files."""
-    header = ["reader", "s of the processor", "files", "refused", "read", "anything else"]
+    seconds = ["s on the clock", "s of the processor"]
+    header = ["reader", *seconds, "files", "refused", "read", "anything else"]
     rows = []
     for reader, rounds in _group(records, "reader"):
         counts: Counter[str] = Counter()
         for one in rounds:
             counts.update(one["counts"])
             counts.update(one["again"])
-        seconds = sum(one.get("processor_seconds", 0) for one in rounds)
-        known = counts["refused"], counts["read"]
-        shown = (seconds, counts.total(), *known, counts.total() - sum(known))
+        spent = [
+            sum(one.get(name, 0) for one in rounds) for name in ("seconds", "processor_seconds")
+        ]
+        known = counts["refused"], counts["read"] + counts["read in time"]
+        shown = (*spent, counts.total(), *known, counts.total() - sum(known))
         rows.append([reader, *map(str, shown)])
     return _end_with_sum(header, rows)
 
