@@ -165,7 +165,7 @@ def main() -> None:
             }
             append_line(file, record)
             print(record, flush=True)
-            left = killer.left
+            left = killer.left if record["same"] else 0
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from typing import Any
 
 from nacre.errors import InputError
 from nacre.parallel.engine import Engine
-from nacre.parallel.payload import Answer, count_processors
+from nacre.parallel.payload import SINGLE_THREAD, Answer, count_processors
 from nacre.parallel.remote import RemoteWorkers
 
 PATIENCE = "30s"
@@ -52,13 +52,17 @@ def start_cluster(workers: int) -> Iterator[Any]:
     """A scheduler and workers of this machine; a worker that is killed is started again.
 
     Dask gives a killed worker 15 seconds to come back and then drops it for good. On a busy machine
-    it takes longer.
+    it takes longer. A new process imports what the script imports that began it, so that its
+    threads are counted before the first task: their number is set before the process begins.
     """
     import dask
     import distributed
 
     with (
         dask.config.set({"distributed.deploy.lost-worker-timeout": f"{LONGEST_WITHOUT:g}s"}),
+        dask.config.set(
+            {f"distributed.nanny.pre-spawn-environ.{one}": "1" for one in SINGLE_THREAD}
+        ),
         distributed.LocalCluster(
             n_workers=workers,
             threads_per_worker=1,
