@@ -40,6 +40,25 @@ def workers() -> Iterator[Any]:
         yield opened
 
 
+@pytest.fixture(scope="module")
+def ray_workers() -> Iterator[Any]:
+    pytest.importorskip("ray", reason="Ray is not installed")
+    with open_engine(Engine("ray", workers=2)) as opened:
+        yield opened
+
+
+def test_ray_gives_back_what_was_shared_what_was_raised_and_what_was_lost(
+    ray_workers: Any, tmp_path: Path
+) -> None:
+    shared = {"large": np.arange(5)}
+    ray_workers.share(shared)
+    futures = [ray_workers.submit(give_back, shared) for _ in range(20)]
+    assert all(future.result() is shared for future in futures)
+    with pytest.raises(InputError, match="no good"):
+        ray_workers.submit(refuse).result()
+    assert ray_workers.submit(die_once, tmp_path / "died").result() == "alive"
+
+
 def test_an_exception_comes_back_as_it_was(workers: Any) -> None:
     assert workers.submit(int, "12").result() == 12
     with pytest.raises(InputError, match="no good") as caught:

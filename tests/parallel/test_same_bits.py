@@ -118,6 +118,18 @@ def test_threads_of_a_worker_are_set_before_it_imports_anything(scheduler: Any) 
     assert numbers == ["1"] * len(SINGLE_THREAD)
 
 
+def test_a_worker_that_dask_has_dropped_is_started_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("distributed", reason="Dask is not installed")
+    monkeypatch.setattr(dask_engine, "LONGEST_WITHOUT", 4.0)
+    with dask_engine.start_cluster(1) as cluster:
+        (nanny,) = cluster.workers.values()
+        # As after a process that died while it started: nobody starts it again.
+        cluster.sync(nanny.kill)
+        monkeypatch.setattr(dask_engine, "LONGEST_WITHOUT", 240.0)
+        with open_engine(Engine("dask", cluster.scheduler_address)) as workers:
+            assert workers.submit(int, "12").result(timeout=200) == 12
+
+
 def test_nobody_waits_for_ever_where_there_are_no_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed", reason="Dask is not installed")
     monkeypatch.setattr(dask_engine, "LONGEST_WITHOUT", 0.5)
