@@ -1,0 +1,67 @@
+"""Tables about engines, from the records that `scripts` leave under results."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from nacre.experiments.listing import format_markdown
+from nacre.experiments.records import Record
+
+
+def write_engines(records: Sequence[Record]) -> str:
+    """The last measurement of each engine, and how busy the machine was just before."""
+    last = {one["engine"]: one for one in records if "commit" in one}
+    rows = [
+        [
+            f"`{name}`",
+            f"{one['efficiency']:.2f}",
+            f"{one['first_answer_seconds']:.0f}",
+            f"{one['start_seconds']:.0f}",
+            f"{one['load_before']:.0f}",
+        ]
+        for name, one in last.items()
+    ]
+    header = ["engine", "efficiency", "first worker, s", "all workers, s", "load before"]
+    return format_markdown(header, rows)
+
+
+def write_lost_workers(records: Sequence[Record]) -> str:
+    """One sentence about each commit: kills, decisions, and whether the records were the same."""
+    runs = [one for one in records if "decisions" in one]
+    if not runs:
+        return "There are no records yet."
+    told = []
+    for commit in dict.fromkeys(one["commit"] for one in runs):
+        same = [one for one in runs if one["commit"] == commit]
+        kills, decisions = (sum(one[key] for one in same) for key in ("kills", "decisions"))
+        equal = sum(one["same"] for one in same)
+        told.append(
+            f"Commit {str(commit)[:7]}: {kills} kills while {decisions} decisions were made, of "
+            f"which {sum(one['failed'] for one in same)} failed; the same records in {equal} of "
+            f"{len(same)} runs."
+        )
+    return "\n".join(told)
+
+
+def write_same_bits(records: Sequence[Record]) -> str:
+    """By case: the last digest of each engine, and whether all are the same."""
+    if not records:
+        return "There are no records yet."
+    last = {(one["case"], one["engine"]): one for one in records}
+    engines = list(dict.fromkeys(engine for _, engine in last))
+    rows = []
+    for case in dict.fromkeys(case for case, _ in last):
+        found = [last[case, engine]["sha256"] for engine in engines if (case, engine) in last]
+        shown = [last[case, one]["sha256"][:8] if (case, one) in last else "" for one in engines]
+        rows.append([case, *shown, "yes" if len(Counter(found)) == 1 else "no"])
+    return format_markdown(["case", *engines, "the same"], rows)
+
+
+TABLES: dict[str, tuple[Path, Callable[[Sequence[Record]], str]]] = {
+    "engines": (Path("bench/engines.jsonl"), write_engines),
+    "lost-workers": (Path("faults/lost_workers.jsonl"), write_lost_workers),
+    "same-bits": (Path("faults/same_bits.jsonl"), write_same_bits),
+}
+"""By the names that pages call them: the file below the folder of results, and its writer."""
