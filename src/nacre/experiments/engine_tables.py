@@ -9,6 +9,10 @@ from pathlib import Path
 from nacre.experiments.listing import format_markdown
 from nacre.experiments.records import Record
 
+DECISIONS = 10_000
+"""A day, of the plan."""
+SECONDS_A_DAY = 86_400
+
 
 def write_engines(records: Sequence[Record]) -> str:
     """The last measurement of each engine, and how busy the machine was just before."""
@@ -59,8 +63,31 @@ def write_same_bits(records: Sequence[Record]) -> str:
     return format_markdown(["case", *engines, "the same"], rows)
 
 
+def write_plan(records: Sequence[Record]) -> str:
+    """By suite: how long an advice took, and how many processors as many as planned need a day."""
+    rows = []
+    for suite in dict.fromkeys(one["suite"] for one in records):
+        seconds = sorted(one["seconds"]["advice"] for one in records if one["suite"] == suite)
+        sizes = [one["facts"]["rows"] for one in records if one["suite"] == suite]
+        mean = sum(seconds) / len(seconds)
+        rows.append(
+            [
+                suite,
+                f"{len(seconds):,}",
+                f"{min(sizes):,} to {max(sizes):,}",
+                f"{mean:.0f}",
+                f"{seconds[int(0.95 * len(seconds))]:.0f}",
+                f"{DECISIONS * mean / SECONDS_A_DAY:.1f}",
+            ]
+        )
+    header = ["suite", "advices", "transitions", "mean, s", "95th percentile, s"]
+    return format_markdown([*header, "processors for 10⁴ a day"], rows)
+
+
 TABLES: dict[str, tuple[Path, Callable[[Sequence[Record]], str]]] = {
     "engines": (Path("bench/engines.jsonl"), write_engines),
+    "plan-finite": (Path("calibration/suite-finite.jsonl"), write_plan),
+    "plan-control": (Path("calibration/suite-control.jsonl"), write_plan),
     "lost-workers": (Path("faults/lost_workers.jsonl"), write_lost_workers),
     "same-bits": (Path("faults/same_bits.jsonl"), write_same_bits),
 }
