@@ -24,8 +24,8 @@ def test_runs_of_a_commit_are_added_up() -> None:
     run = {"decisions": 30, "kills": 20, "failed": 0, "same": True, "commit": "abcdefgh"}
     kill = {"kills_left": 3, "workers": 2, "commit": "abcdefgh"}
     assert write_lost_workers([kill, run, {**run, "kills": 30, "failed": 1, "same": False}]) == (
-        "Commit abcdefg: 50 kills while 60 decisions were made, of which 1 failed; the same records "
-        "in 1 of 2 runs."
+        "Commit abcdefg: 50 kills while 60 decisions were made, of which 1 failed; the same "
+        "records in 1 of 2 runs."
     )
     assert write_lost_workers([kill]) == "There are no records yet."
 

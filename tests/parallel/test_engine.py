@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import sys
+import types
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -161,6 +162,20 @@ def test_an_engine_that_is_not_installed_says_which_extra(
     monkeypatch.setitem(sys.modules, EXTRAS[name], None)
     with pytest.raises(InputError, match=rf"nacre\[{name}\]"), open_engine(name):
         pass
+
+
+def test_a_node_of_ray_that_does_not_start_is_told_in_one_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ray = types.ModuleType("ray")
+
+    def init(**options: Any) -> None:
+        raise Exception("The current node timed out during startup.\nMore.")  # noqa: TRY002
+
+    ray.init = init  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "ray", ray)
+    with pytest.raises(InputError, match=r"timed out during startup\.\); .*engine local"):
+        open_engine("ray").__enter__()
 
 
 def test_a_log_that_changes_meanwhile_is_refused(tmp_path: Path) -> None:
