@@ -1,4 +1,4 @@
-"""Tables about engines: the last measurement, sums over runs, digests that differ."""
+"""Tables about engines: every measurement, sums over runs, digests that differ."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from nacre.experiments.engine_tables import (
 )
 
 
-def test_the_last_measurement_of_an_engine_counts_and_those_without_commit_do_not() -> None:
-    line = {"engine": "ray", "first_answer_seconds": 9.6, "start_seconds": 20.0, "load_before": 1.2}
-    records = [
-        {"engine": "ray", "efficiency": 0.1},
-        {**line, "efficiency": 0.8, "commit": "a"},
-        {**line, "efficiency": 0.951, "commit": "b"},
+def test_every_measurement_is_shown() -> None:
+    first = {"engine": "ray", "tasks": 200, "efficiency": 0.1}
+    later = {"first_answer_seconds": 9.6, "start_seconds": 20.0, "load_before": 1.2}
+    assert write_engines([first, {**first, **later, "efficiency": 0.951}]).splitlines()[2:] == [
+        "| `ray` | 200 | 0.10 |  |  |  |",
+        "| `ray` | 200 | 0.95 | 10 | 20 | 1 |",
     ]
-    assert write_engines(records).splitlines()[2:] == ["| `ray` | 0.95 | 10 | 20 | 1 |"]
 
 
 def test_runs_of_a_commit_are_added_up() -> None:

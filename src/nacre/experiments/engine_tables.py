@@ -15,19 +15,23 @@ SECONDS_A_DAY = 86_400
 
 
 def write_engines(records: Sequence[Record]) -> str:
-    """The last measurement of each engine, and how busy the machine was just before."""
-    last = {one["engine"]: one for one in records if "commit" in one}
+    """Every measurement, in its order; what the first ones did not record is left open."""
+
+    def show(record: Record, name: str) -> str:
+        return f"{record[name]:.0f}" if name in record else ""
+
     rows = [
         [
-            f"`{name}`",
+            f"`{one['engine']}`",
+            f"{one['tasks']}",
             f"{one['efficiency']:.2f}",
-            f"{one['first_answer_seconds']:.0f}",
-            f"{one['start_seconds']:.0f}",
-            f"{one['load_before']:.0f}",
+            show(one, "first_answer_seconds"),
+            show(one, "start_seconds"),
+            show(one, "load_before"),
         ]
-        for name, one in last.items()
+        for one in records
     ]
-    header = ["engine", "efficiency", "first worker, s", "all workers, s", "load before"]
+    header = ["engine", "tasks", "efficiency", "first worker, s", "all workers, s", "load before"]
     return format_markdown(header, rows)
 
 
