@@ -9,17 +9,21 @@ import argparse
 import re
 from pathlib import Path
 
-from nacre.experiments.fault_tables import TABLES
+from nacre.experiments import engine_tables, fault_tables
 from nacre.experiments.records import read_lines
 from nacre.experiments.studies import STUDIES
 
 ROOT = Path(__file__).resolve().parents[1]
 PLACE = re.compile(r"(<!-- table: (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
-WRITERS = TABLES | {
-    name: (study.find_file(Path()), write)
-    for study in STUDIES.values()
-    for name, write in study.tables.items()
-}
+WRITERS = (
+    fault_tables.TABLES
+    | engine_tables.TABLES
+    | {
+        name: (study.find_file(Path()), write)
+        for study in STUDIES.values()
+        for name, write in study.tables.items()
+    }
+)
 
 
 def render(text: str, results: Path = ROOT / "results") -> str:

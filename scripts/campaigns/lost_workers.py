@@ -5,7 +5,8 @@
 Makes logs of small random worlds and decides about them twice: in this process, and on a Dask
 cluster of this machine whose worker processes are killed (-9) one after the other. Where the
 decisions are made before all kills are done, they are made again. Every kill leaves a line, and so
-does every run: whether all decisions finished, with the same records.
+does every run: whether all decisions finished, with the same records. Kills of the same commit that
+have a line are not done again.
 """
 
 from __future__ import annotations
@@ -27,12 +28,13 @@ from nacre.costs import TransportCost, groups
 from nacre.costs.toml import write_cost
 from nacre.decisions.run import run_decisions
 from nacre.decisions.table import Entry, read_entries
-from nacre.experiments.records import append_line
+from nacre.experiments.records import append_line, read_lines
 from nacre.logs import write_log
 from nacre.parallel.dask_engine import start_cluster
 from nacre.parallel.engine import Engine
 from nacre.policies import TabularPolicy, write_policy
 from nacre.simulators import random_policy, random_world
+from nacre.versions import find_commit
 
 CONFIG = """
 learners = ["scale_noise"]
@@ -71,6 +73,13 @@ def read_records(entries: list[Entry], out: Path) -> list[str]:
     return [json.dumps({**one, "wall_seconds": 0, "execution": {}}) for one in documents]
 
 
+def is_same(
+    lines: list[dict[str, Any]], entries: list[Entry], out: Path, expected: list[str]
+) -> bool:
+    """Whether all decisions were made, with the records that are expected."""
+    return not any(line["error"] for line in lines) and read_records(entries, out) == expected
+
+
 class Killer:
     """Kills a worker after a random time, again and again.
 
@@ -79,11 +88,14 @@ class Killer:
         kills: How many.
         pause: Mean seconds between two.
         file: For the records.
+        commit: That is run.
     """
 
-    def __init__(self, client: Any, kills: int, pause: float, file: Path) -> None:
-        self._client, self._pause, self._file = client, pause, file
-        self._rng = np.random.default_rng(100)
+    def __init__(
+        self, client: Any, kills: int, pause: float, file: Path, commit: str | None
+    ) -> None:
+        self._client, self._pause, self._file, self._commit = client, pause, file, commit
+        self._rng = np.random.default_rng(100 + kills)
         self._ended = threading.Event()
         self.left = kills
 
@@ -99,7 +111,8 @@ class Killer:
             except ProcessLookupError:
                 continue
             self.left -= 1
-            append_line(self._file, {"kill": self.left, "workers": len(workers)})
+            line = {"kills_left": self.left, "workers": len(workers), "commit": self._commit}
+            append_line(self._file, line)
 
     def stop(self) -> None:
         """The run has ended."""
@@ -107,17 +120,15 @@ class Killer:
 
 
 def run_with_kills(
-    entries: list[Entry], out: Path, client: Any, options: argparse.Namespace, kills: int
-) -> tuple[list[dict[str, Any]], int]:
-    """The lines of all decisions, and how many kills are left."""
-    killer = Killer(client, kills, options.pause, options.out / "lost_workers.jsonl")
+    entries: list[Entry], out: Path, client: Any, killer: Killer
+) -> list[dict[str, Any]]:
+    """The lines of all decisions, made while workers are killed."""
     thread = threading.Thread(target=killer.run, daemon=True)
     thread.start()
-    engine = Engine("dask", client.scheduler.address)
-    lines = run_decisions(entries, out, engine, fresh=True)
+    lines = run_decisions(entries, out, Engine("dask", client.scheduler.address), fresh=True)
     killer.stop()
     thread.join()
-    return lines, killer.left
+    return lines
 
 
 def main() -> None:
@@ -130,6 +141,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("results/faults"))
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
+    file, commit = options.out / "lost_workers.jsonl", find_commit()
+    known = [line for line in read_lines(file) if line["commit"] == commit]
+    left = options.kills - sum("kills_left" in line for line in known)
     with (
         TemporaryDirectory() as name,
         start_cluster(options.workers) as cluster,
@@ -138,19 +152,20 @@ def main() -> None:
         folder = Path(name)
         entries = make_table(folder, options.decisions)
         run_decisions(entries, folder / "here", "threads")
-        expected, left = read_records(entries, folder / "here"), options.kills
-        while left:
-            before = left
-            lines, left = run_with_kills(entries, folder / "there", client, options, left)
+        expected = read_records(entries, folder / "here")
+        while left > 0:
+            killer = Killer(client, left, options.pause, file, commit)
+            lines = run_with_kills(entries, folder / "there", client, killer)
             record = {
                 "decisions": len(lines),
-                "kills": before - left,
+                "kills": left - killer.left,
                 "failed": sum(line["verdict"] == "failed" for line in lines),
-                "same": not any(line["error"] for line in lines)
-                and read_records(entries, folder / "there") == expected,
+                "same": is_same(lines, entries, folder / "there", expected),
+                "commit": commit,
             }
-            append_line(options.out / "lost_workers.jsonl", record)
+            append_line(file, record)
             print(record, flush=True)
+            left = killer.left if record["same"] else 0
 
 
 if __name__ == "__main__":

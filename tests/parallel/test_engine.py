@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import sys
+import types
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,25 @@ class Square:
 def workers() -> Iterator[Any]:
     with open_engine(Engine("local", workers=1)) as opened:
         yield opened
+
+
+@pytest.fixture(scope="module")
+def ray_workers() -> Iterator[Any]:
+    pytest.importorskip("ray", reason="Ray is not installed")
+    with open_engine(Engine("ray", workers=2)) as opened:
+        yield opened
+
+
+def test_ray_gives_back_what_was_shared_what_was_raised_and_what_was_lost(
+    ray_workers: Any, tmp_path: Path
+) -> None:
+    shared = {"large": np.arange(5)}
+    ray_workers.share(shared)
+    futures = [ray_workers.submit(give_back, shared) for _ in range(20)]
+    assert all(future.result() is shared for future in futures)
+    with pytest.raises(InputError, match="no good"):
+        ray_workers.submit(refuse).result()
+    assert ray_workers.submit(die_once, tmp_path / "died").result() == "alive"
 
 
 def test_an_exception_comes_back_as_it_was(workers: Any) -> None:
@@ -142,6 +162,20 @@ def test_an_engine_that_is_not_installed_says_which_extra(
     monkeypatch.setitem(sys.modules, EXTRAS[name], None)
     with pytest.raises(InputError, match=rf"nacre\[{name}\]"), open_engine(name):
         pass
+
+
+def test_a_node_of_ray_that_does_not_start_is_told_in_one_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ray = types.ModuleType("ray")
+
+    def init(**options: Any) -> None:
+        raise Exception("The current node timed out during startup.\nMore.")  # noqa: TRY002
+
+    ray.init = init  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "ray", ray)
+    with pytest.raises(InputError, match=r"timed out during startup\.\); .*engine local"):
+        open_engine("ray").__enter__()
 
 
 def test_a_log_that_changes_meanwhile_is_refused(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from nacre.errors import InputError
 from nacre.logs import read_log, write_log
 from nacre.parallel import dask_engine
 from nacre.parallel.engine import Engine, open_engine
+from nacre.parallel.payload import SINGLE_THREAD
 from nacre.policies import write_policy
 from tests.support.rooms import BEST, OLD, ask_about_rooms, make_cost, make_policy, sample_rooms
 
@@ -110,6 +111,23 @@ def test_a_killed_worker_changes_no_bit(folder: Path, tmp_path: Path, scheduler:
         records = [read_decision(tmp_path / name / entry.name) for name in ("here", "there")]
         assert len({_without_run(record.as_json()) for record in records}) == 1
     assert killed != list(scheduler.run(os.getpid).values())
+
+
+def test_threads_of_a_worker_are_set_before_it_imports_anything(scheduler: Any) -> None:
+    (numbers,) = scheduler.run(lambda: [os.environ.get(name) for name in SINGLE_THREAD]).values()
+    assert numbers == ["1"] * len(SINGLE_THREAD)
+
+
+def test_a_worker_that_dask_has_dropped_is_started_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("distributed", reason="Dask is not installed")
+    monkeypatch.setattr(dask_engine, "LONGEST_WITHOUT", 4.0)
+    with dask_engine.start_cluster(1) as cluster:
+        (nanny,) = cluster.workers.values()
+        # As after a process that died while it started: nobody starts it again.
+        cluster.sync(nanny.kill)
+        monkeypatch.setattr(dask_engine, "LONGEST_WITHOUT", 240.0)
+        with open_engine(Engine("dask", cluster.scheduler_address)) as workers:
+            assert workers.submit(int, "12").result(timeout=200) == 12
 
 
 def test_nobody_waits_for_ever_where_there_are_no_workers(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -154,7 +154,7 @@ class SwitchingCost:
         """
         comparison = self.statewise.compare(old_policy(states), new_policy(states), key, states)
         costs = self.statewise_cost(comparison, prices)
-        costs = costs * _weigh(self.importance, states, costs.shape)
+        costs = costs * weigh_states(self.importance, states, costs.shape)
         average = jnp.mean(costs) if weights is None else jnp.sum(weights * costs)
         return self.link_function(new_policy.observation_space)(average)
 
@@ -264,7 +264,7 @@ class SwitchingCost:
         kept = float(np.trace(flows))
         total, error = learning_price + transaction_price, sample.standard_error(replicates)
         if self.link != "identity":
-            total, error = _apply_link(self.link_function(policy.observation_space), total, error)
+            total, error = apply_link(self.link_function(policy.observation_space), total, error)
         return CostBreakdown(
             total=total,
             learning=learning_price,
@@ -279,7 +279,7 @@ class SwitchingCost:
         )
 
 
-def _weigh(importance: Importance | None, states: Array, shape: tuple[int, ...]) -> Array:
+def weigh_states(importance: Importance | None, states: Array, shape: tuple[int, ...]) -> Array:
     """Importance of each state, in the shape of the batch."""
     weights = jnp.asarray(1.0 if importance is None else importance(states))
     if weights.shape not in ((), shape):
@@ -290,9 +290,7 @@ def _weigh(importance: Importance | None, states: Array, shape: tuple[int, ...])
     return jnp.broadcast_to(weights, shape)
 
 
-def _apply_link(
-    link: Callable[[Array], Array], average: float, error: float
-) -> tuple[float, float]:
+def apply_link(link: Callable[[Array], Array], average: float, error: float) -> tuple[float, float]:
     """σ(average) and its standard error, by the delta method."""
     with jax.enable_x64(True):
         total = float(link(jnp.asarray(average)))
@@ -333,7 +331,7 @@ def _scan_states(
             times = jax.lax.map(compare, jax.random.split(key, 2))
         else:
             times = jax.tree.map(lambda term: term[None], compare(jax.random.split(key, 1)[0]))
-        weighed = _weigh(importance, states, weights.shape)
+        weighed = weigh_states(importance, states, weights.shape)
         return None, Comparison(
             jnp.moveaxis(weighed * times.learning, 0, -1),
             jnp.moveaxis(weighed * times.transaction, 0, -1),

@@ -11,7 +11,7 @@ from typing import Any
 
 from nacre.errors import InputError
 from nacre.parallel.engine import Engine
-from nacre.parallel.payload import Answer, count_processors
+from nacre.parallel.payload import SINGLE_THREAD, Answer, count_processors
 from nacre.parallel.remote import RemoteWorkers
 
 PATIENCE = "30s"
@@ -51,14 +51,20 @@ def open_dask(engine: Engine) -> Iterator[RemoteWorkers]:
 def start_cluster(workers: int) -> Iterator[Any]:
     """A scheduler and workers of this machine; a worker that is killed is started again.
 
-    Dask gives a killed worker 15 seconds to come back and then drops it for good. On a busy machine
-    it takes longer.
+    Dask gives a killed worker 15 seconds to come back and then drops it for good; on a busy machine
+    it takes longer. One that dies while it starts Dask drops as well. So workers that are missing
+    for longer are asked for anew. A new process imports what the script imports that began it, so
+    that its threads are counted before the first task: their number is set before the process
+    begins.
     """
     import dask
     import distributed
 
     with (
-        dask.config.set({"distributed.deploy.lost-worker-timeout": f"{LONGEST_WITHOUT:g}s"}),
+        dask.config.set({"distributed.deploy.lost-worker-timeout": f"{LONGEST_WITHOUT / 2:g}s"}),
+        dask.config.set(
+            {f"distributed.nanny.pre-spawn-environ.{one}": "1" for one in SINGLE_THREAD}
+        ),
         distributed.LocalCluster(
             n_workers=workers,
             threads_per_worker=1,
@@ -66,6 +72,7 @@ def start_cluster(workers: int) -> Iterator[Any]:
             dashboard_address="127.0.0.1:0",
             silence_logs=50,
         ) as cluster,
+        _repeat(lambda: cluster.scale(workers)),
     ):
         yield cluster
 
@@ -73,19 +80,31 @@ def start_cluster(workers: int) -> Iterator[Any]:
 @contextlib.contextmanager
 def _watch(client: Any, workers: RemoteWorkers) -> Iterator[None]:
     """Let tasks fail where no worker comes back: Dask itself would wait for ever."""
-    ended = threading.Event()
+    seen = time.monotonic()
 
     def look() -> None:
-        seen = time.monotonic()
+        nonlocal seen
+        with contextlib.suppress(Exception):
+            if client.nthreads():
+                seen = time.monotonic()
+        if time.monotonic() - seen > LONGEST_WITHOUT:
+            workers.give_up(_name_lack())
+
+    with _repeat(look):
+        yield
+
+
+@contextlib.contextmanager
+def _repeat(action: Callable[[], None]) -> Iterator[None]:
+    """Do something from time to time as long as the block lasts."""
+    ended = threading.Event()
+
+    def run() -> None:
         while not ended.wait(LONGEST_WITHOUT / 10):
             with contextlib.suppress(Exception):
-                if client.nthreads():
-                    seen = time.monotonic()
-            if time.monotonic() - seen > LONGEST_WITHOUT:
-                workers.give_up(_name_lack())
-                return
+                action()
 
-    thread = threading.Thread(target=look, name="nacre-watch", daemon=True)
+    thread = threading.Thread(target=run, name="nacre-watch", daemon=True)
     thread.start()
     try:
         yield

@@ -35,10 +35,15 @@ def open_ray(engine: Engine) -> Iterator[RemoteWorkers]:
         options["address"] = engine.address
     try:
         context = ray.init(**options)
-    except (ConnectionError, OSError, RuntimeError, ValueError) as error:
+    except Exception as error:
+        # Ray raises plain exceptions too: for a node that does not start in time, say.
+        text = (str(error).splitlines() or [type(error).__name__])[0][:200]
+        remedy = "check the address, or start one with ray start"
+        if engine.address is None:
+            remedy = "try again when the machine has less to do, or take the engine local"
         raise InputError(
-            f"engine ray: no cluster answers at {engine.address or 'this machine'} "
-            f"({str(error).splitlines()[0][:200]}); check the address, or start one with ray start"
+            f"engine ray: no cluster answers at {engine.address or 'this machine'} ({text}); "
+            f"{remedy}"
         ) from None
     try:
         yield RemoteWorkers(RayTransport(ray, context))
