@@ -15,7 +15,7 @@ from nacre.policies import (
     clone_policy,
     fingerprint,
 )
-from nacre.policies.cloning import fitting
+from nacre.policies.cloning import rows as rows_module
 from nacre.policies.records import hash_rows
 from tests.support.policies import (
     CHOICES,
@@ -57,7 +57,7 @@ def test_rows_that_fill_up_teach_nothing(monkeypatch: pytest.MonkeyPatch) -> Non
     rows = np.random.default_rng(1).normal(size=(301, 2)).astype(np.float32)
     black_box = ask_black_box(say_logits, CHOICES)
     padded, _ = clone_policy(black_box, rows, jax.random.key(0), QUICK)
-    monkeypatch.setattr(fitting, "round_up", lambda n: n)
+    monkeypatch.setattr(rows_module, "round_up", lambda n: n)
     exact, _ = clone_policy(black_box, rows, jax.random.key(0), QUICK)
     np.testing.assert_allclose(padded.outputs_at(rows), exact.outputs_at(rows), atol=1e-4)
 

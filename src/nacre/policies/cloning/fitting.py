@@ -18,13 +18,13 @@ from scipy import special
 from nacre.errors import InputError
 from nacre.policies.answers import WIDEST_LOG_STD
 from nacre.policies.blackbox import as_batch
+from nacre.policies.cloning.rows import Rows
 from nacre.policies.distributions import Categorical, Gaussian
 from nacre.policies.heads import Head
 from nacre.policies.network_policy import MLPPolicy
 from nacre.policies.networks import MLP, Activation, Scaling
 from nacre.policies.optimisers import falling_adam, init_memory
 from nacre.policies.policy import Signature
-from nacre.policies.sizes import round_up
 
 Loss = Callable[[Float[Array, "rows outputs"], Array], Float[Array, " rows"]]
 
@@ -205,30 +205,6 @@ def fit(
     if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(network)):
         raise InputError("cloning diverged; lower learning_rate in CloneConfig")
     return dataclasses.replace(policy, network=network)
-
-
-class Rows(NamedTuple):
-    """Observations and targets, of which the first `count` count; others fill the arrays up."""
-
-    observations: Array
-    targets: Array
-    count: Int[Array, ""]
-
-    @classmethod
-    def fill_up(cls, observations: np.ndarray, targets: np.ndarray) -> Rows:
-        """With rows that are there, to a size that is compiled once."""
-        places = np.resize(np.arange(len(observations)), round_up(len(observations)))
-        return cls(
-            jnp.asarray(observations[places]),
-            jnp.asarray(targets[places]),
-            jnp.asarray(len(observations)),
-        )
-
-    @property
-    def weights(self) -> Float[Array, " rows"]:
-        """One share for each row that counts, zero for the others."""
-        counts = jnp.arange(len(self.observations)) < self.count
-        return counts / self.count
 
 
 class _Task(NamedTuple):
