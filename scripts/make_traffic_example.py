@@ -11,6 +11,7 @@ import shutil
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from nacre import examples
 from nacre.logs import Log, write_log
@@ -22,7 +23,7 @@ POLICY = Path("results/policies/traffic_middling.safetensors")
 N_TRANSITIONS = 20_000
 SEED = 0
 LANES = ("north_1", "north_2", "west_1", "west_2")
-NAMES = {
+NAMES: dict[str, Any] = {
     "columns": {
         "observation": ["green_north_south", "green_west_east", "may_change"]
         + [f"{what}_{lane}" for what in ("density", "queue") for lane in LANES],

@@ -14,6 +14,7 @@ from rich.console import Console
 
 from nacre import examples
 from nacre.cli import waiting
+from nacre.cli.policy_flags import NO_FLAGS
 from nacre.cli.waiting import (
     ReadingProgress,
     find_position,
@@ -62,7 +63,7 @@ def test_a_clone_tells_how_long_it_will_take(monkeypatch: pytest.MonkeyPatch) ->
     short = partial(CloneConfig, n_steps=40)
     monkeypatch.setattr(waiting, "open_wait", overhear)
     monkeypatch.setattr(waiting, "CloneConfig", short)
-    policy, _ = read_policy_aloud("clone", log, seed=0, quiet=False)
+    policy, _ = read_policy_aloud("clone", log, NO_FLAGS, seed=0, quiet=False)
     # One or two heads, then two halves of half the steps.
     (total,) = {total for _, total in told}
     assert total in (80, 120)

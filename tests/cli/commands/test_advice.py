@@ -279,7 +279,7 @@ def test_without_a_discount_the_value_is_what_whole_episodes_earn(
 ) -> None:
     config = valuation.default_evaluation()
     critics = dataclasses.replace(config.critics, hidden=(8,), n_critics=2, batch_size=16)
-    few = {"epochs": 1, "steps_per_epoch": 4, "prefit_steps": 4, "n_actions": 8}
+    few: dict[str, Any] = {"epochs": 1, "steps_per_epoch": 4, "prefit_steps": 4, "n_actions": 8}
     quick = dataclasses.replace(config, critics=critics, **few)
     monkeypatch.setattr(valuation, "default_evaluation", lambda: quick)
     rng = np.random.default_rng(0)

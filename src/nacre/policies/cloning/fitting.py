@@ -251,7 +251,7 @@ def _stretch(
 
     def step(carry: tuple[MLP, optax.OptState], key: PRNGKeyArray) -> tuple[Any, None]:
         network, memory = carry
-        rows = jax.random.randint(key, (config.batch_size,), 0, fitted.count)
+        rows = jax.random.randint(key, (config.batch_size,), 0, fitted.n_rows)
         observations, targets = fitted.observations[rows], fitted.targets[rows]
         gradient = eqx.filter_grad(objective)(network, observations, targets)
         updates, memory = optimizer.update(gradient, memory)

@@ -12,11 +12,11 @@ from nacre.policies.sizes import round_up
 
 
 class Rows(NamedTuple):
-    """Observations and targets, of which the first `count` count; others fill the arrays up."""
+    """Observations and targets, of which the first `n_rows` count; others fill the arrays up."""
 
     observations: Array
     targets: Array
-    count: Int[Array, ""]
+    n_rows: Int[Array, ""]
 
     @classmethod
     def fill_up(cls, observations: np.ndarray, targets: np.ndarray) -> Rows:
@@ -31,5 +31,5 @@ class Rows(NamedTuple):
     @property
     def weights(self) -> Float[Array, " rows"]:
         """One share for each row that counts, zero for the others."""
-        counts = jnp.arange(len(self.observations)) < self.count
-        return counts / self.count
+        counts = jnp.arange(len(self.observations)) < self.n_rows
+        return counts / self.n_rows
