@@ -87,17 +87,6 @@ def test_the_price_is_the_cost_at_every_weight(cost: SwitchingCost) -> None:
     assert at_twice == pytest.approx(twice.evaluate(OLD, NEW, LOG).total, rel=1e-6)
 
 
-def test_at_its_own_weights_it_is_the_cost_to_the_last_digit() -> None:
-    """Masses that add up to one but for rounding."""
-    breakdown = dataclasses.replace(
-        TRANSPORT.evaluate(OLD, NEW, LOG), learning_mass=0.150003, transaction_mass=0.850003
-    )
-    price = find_price(TRANSPORT, breakdown, OLD, NEW, LOG)
-    assert price.total == pytest.approx(breakdown.total, rel=1e-14)
-    free = dataclasses.replace(TRANSPORT, learning_weight=0.0, transaction_weight=0.0)
-    assert find_price(free, breakdown, OLD, NEW, LOG).learning_mass == 0.150003
-
-
 def test_what_is_not_linear_is_fixed() -> None:
     price = price_of(dataclasses.replace(TRANSPORT, link="positive"))
     assert (price.learning_mass, price.transaction_mass, price.fixed) == (0.0, 0.0, 1.0)

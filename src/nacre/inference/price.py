@@ -80,14 +80,7 @@ def find_price(
             then move between groups instead of within them.
         seed: The seed of the breakdown.
     """
-    # Masses in single precision add up to one but for rounding: at these weights it is the cost.
-    learning, transaction = (
-        price / weight if weight > 0.0 else mass
-        for price, weight, mass in (
-            (breakdown.learning, cost.learning_weight, breakdown.learning_mass),
-            (breakdown.transaction, cost.transaction_weight, breakdown.transaction_mass),
-        )
-    )
+    learning, transaction = breakdown.learning_mass, breakdown.transaction_mass
     fixed = 0.0
     if cost.link not in ("identity", "times_states"):
         learning, transaction, fixed = 0.0, 0.0, breakdown.total
