@@ -77,7 +77,8 @@ def test_gain_in_a_linear_world_is_the_closed_form() -> None:
     better = estimate(wrap(BETTER))
     assert better.informative, better.reason
     assert better.basis == "model"
-    assert better.degrees == 2.0
+    # Three members: two degrees of their spread, more of what is not estimated.
+    assert better.degrees >= 2.0
     assert true > 0.5
     assert abs(better.gain - true) < 3.0 * better.standard_error
     assert better.standard_error < 0.5 * true
