@@ -19,7 +19,7 @@ from nacre.training.linear_critics import (
     list_blocks,
     solve,
 )
-from nacre.training.state_action_features import StateActionFeatures
+from nacre.training.state_action_features import StateActionFeatures, draw_actions
 from tests.support.one_hot import (
     DISCOUNT,
     N_ACTIONS,
@@ -102,7 +102,8 @@ def test_weights_leave_no_residual_but_the_ridge() -> None:
     features = draw()
     (weights,) = fit_critics([add_all()], log, policy, DISCOUNT, ridge).weights
     seen = features.at(log.observations, log.actions).astype(np.float64)
-    following = features.expect(np.asarray(log.next_observations), policy).astype(np.float64)
+    ahead = np.asarray(log.next_observations)
+    following = features.expect(ahead, draw_actions(policy, ahead)).astype(np.float64)
     target = log.rewards + DISCOUNT * ~np.asarray(log.terminated) * (following @ weights)
     residual = seen.T @ (target - seen @ weights)
     scale = np.abs(seen.T @ log.rewards).max()
@@ -121,14 +122,14 @@ def test_sums_over_groups_add_up_to_those_of_all() -> None:
     log, policy, groups = make_log(), as_network(NEW), group()
     whole, parts = add_all(), add_up(draw(), log, groups)
     together = np.zeros(log.n_episodes, np.int64)
-    ahead = add_up_ahead(draw(), log, policy, groups)
+    ahead = add_up_ahead([draw()], log, policy, groups)[0]
     assert parts.products.shape == ahead.shape == (5, draw().size, draw().size)
     assert parts.rewards.shape == (5, draw().size)
     np.testing.assert_allclose(parts.products.sum(axis=0), whole.products[0], rtol=1e-4, atol=1e-2)
     np.testing.assert_allclose(parts.rewards.sum(axis=0), whole.rewards[0], rtol=1e-4, atol=1e-2)
     np.testing.assert_allclose(
         ahead.sum(axis=0),
-        add_up_ahead(draw(), log, policy, together)[0],
+        add_up_ahead([draw()], log, policy, together)[0][0],
         rtol=1e-4,
         atol=1e-2,
     )
@@ -137,7 +138,7 @@ def test_sums_over_groups_add_up_to_those_of_all() -> None:
 
 def test_leaving_out_a_group_is_summing_the_others() -> None:
     log, policy, groups = make_log(), as_network(NEW), group()
-    parts, ahead = add_up(draw(), log, groups), add_up_ahead(draw(), log, policy, groups)
+    parts, ahead = add_up(draw(), log, groups), add_up_ahead([draw()], log, policy, groups)[0]
     for left_out in range(5):
         others = log.select(np.flatnonzero(groups != left_out))
         rest = np.zeros(others.n_episodes, np.int64)
@@ -145,7 +146,7 @@ def test_leaving_out_a_group_is_summing_the_others() -> None:
         less = parts.products.sum(axis=0) - parts.products[left_out]
         np.testing.assert_allclose(less, alone.products[0], rtol=1e-4, atol=1e-2)
         less_ahead = ahead.sum(axis=0) - ahead[left_out]
-        expected = add_up_ahead(draw(), others, policy, rest)[0]
+        expected = add_up_ahead([draw()], others, policy, rest)[0][0]
         np.testing.assert_allclose(less_ahead, expected, rtol=1e-4, atol=1e-2)
         rewards = parts.rewards.sum(axis=0) - parts.rewards[left_out]
         np.testing.assert_allclose(rewards, alone.rewards[0], rtol=1e-4, atol=1e-2)
@@ -188,12 +189,13 @@ def make_short(terminated: bool) -> Log:
 def test_terminated_rows_have_no_future() -> None:
     features, policy, one = draw(), as_network(NEW), np.zeros(1, np.int64)
     ended, cut = (
-        add_up_ahead(features, make_short(terminated), policy, one)[0].astype(np.float64)
+        add_up_ahead([features], make_short(terminated), policy, one)[0][0].astype(np.float64)
         for terminated in (True, False)
     )
     log = make_short(True)
     seen = features.at(log.observations, log.actions)
-    following = features.expect(np.asarray(log.next_observations), policy)
+    ahead = np.asarray(log.next_observations)
+    following = features.expect(ahead, draw_actions(policy, ahead))
     np.testing.assert_allclose(ended, np.outer(seen[0], following[0]), atol=1e-5)
     np.testing.assert_allclose(cut - ended, np.outer(seen[1], following[1]), atol=1e-5)
 

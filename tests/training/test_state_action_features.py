@@ -20,6 +20,7 @@ from nacre.training.state_action_features import (
     MOST_PRODUCTS,
     N_ACTIONS,
     StateActionFeatures,
+    draw_actions,
     draw_shifted,
 )
 
@@ -94,7 +95,7 @@ def test_shapes_and_about_as_many_features_as_asked_for(signature: Signature, si
     policy = Choosing(jnp.ones((2, 3))) if signature.discrete_actions else Noisy(0.0)
     for found in (
         features.at(log.observations, log.actions),
-        features.expect(log.observations, policy),
+        features.expect(log.observations, draw_actions(policy, log.observations)),
     ):
         assert found.shape == (len(log), features.size)
         assert found.dtype == np.float32
@@ -150,8 +151,8 @@ def test_half_of_the_features_is_a_prefix_for_every_action() -> None:
         np.testing.assert_allclose(part, whole[:, : fewer.size], rtol=1e-6, atol=1e-7)
     policy = Choosing(jnp.asarray(draw_rows(2, 3)))
     np.testing.assert_allclose(
-        fewer.expect(states, policy),
-        features.expect(states, policy)[:, : fewer.size],
+        fewer.expect(states, draw_actions(policy, states)),
+        features.expect(states, draw_actions(policy, states))[:, : fewer.size],
         rtol=1e-6,
         atol=1e-7,
     )
@@ -161,21 +162,27 @@ def test_the_mean_over_a_sure_policy_is_at_its_action() -> None:
     states = draw_rows(7) / 4
     vectors = draw(VECTORS)
     np.testing.assert_allclose(
-        vectors.expect(states, Pushing(0.1)), vectors.at(states, states[:, :1] + 0.1), atol=1e-6
+        vectors.expect(states, draw_actions(Pushing(0.1), states)),
+        vectors.at(states, states[:, :1] + 0.1),
+        atol=1e-6,
     )
     discrete = draw(DISCRETE)
     # Logits of 1e4 · state: the larger coordinate decides between the first two actions.
     policy = Choosing(jnp.asarray([[1e4, 0.0, -1e6], [0.0, 1e4, -1e6]]))
     clear = np.abs(draw_rows(7))
     np.testing.assert_allclose(
-        discrete.expect(clear, policy), discrete.at(clear, np.argmax(clear, axis=1)), atol=1e-6
+        discrete.expect(clear, draw_actions(policy, clear)),
+        discrete.at(clear, np.argmax(clear, axis=1)),
+        atol=1e-6,
     )
 
 
 def test_actions_are_held_within_their_limits() -> None:
     states, features = draw_rows(7), draw(VECTORS)
     np.testing.assert_allclose(
-        features.expect(states, Pushing(50.0)), features.at(states, np.ones((7, 1))), atol=1e-6
+        features.expect(states, draw_actions(Pushing(50.0), states)),
+        features.at(states, np.ones((7, 1))),
+        atol=1e-6,
     )
 
 
@@ -187,14 +194,14 @@ def test_the_mean_over_a_categorical_policy_is_weighted_by_its_chances() -> None
     expected = sum(
         weights[:, [action]] * features.at(states, np.full(9, action)) for action in range(3)
     )
-    found = features.expect(states, Choosing(jnp.asarray(slopes)))
+    found = features.expect(states, draw_actions(Choosing(jnp.asarray(slopes)), states))
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
 
 def test_the_mean_over_a_noisy_policy_is_that_of_the_lattice_s_actions() -> None:
     """Narrow noise: near the features at the mean action, but not the same."""
     features, states = draw(VECTORS), draw_rows(50) / 4
-    found = features.expect(states, Noisy(0.1))
+    found = features.expect(states, draw_actions(Noisy(0.1), states))
     centre = features.at(states, states[:, :1] + 0.1)
     assert 0.0 < np.abs(found - centre).max() < 0.3
     np.testing.assert_allclose(found.mean(axis=0), centre.mean(axis=0), atol=0.02)
@@ -236,13 +243,19 @@ def test_the_same_draws_and_rows_give_the_same_numbers() -> None:
     np.testing.assert_array_equal(first.slopes, again.slopes)
     assert not np.array_equal(first.slopes, other.slopes)
     states = draw_rows(20)
-    for_zero = first.expect(states, Noisy(0.0))
-    np.testing.assert_array_equal(first.expect(states, Noisy(0.0), first=0), for_zero)
-    shifted = first.expect(states, Noisy(0.0), first=8192)
-    np.testing.assert_array_equal(again.expect(states, Noisy(0.0), first=8192), shifted)
+    for_zero = first.expect(states, draw_actions(Noisy(0.0), states))
+    np.testing.assert_array_equal(
+        first.expect(states, draw_actions(Noisy(0.0), states, 0)), for_zero
+    )
+    shifted = first.expect(states, draw_actions(Noisy(0.0), states, 8192))
+    np.testing.assert_array_equal(
+        again.expect(states, draw_actions(Noisy(0.0), states, 8192)), shifted
+    )
     assert not np.array_equal(for_zero, shifted)
     # More rows behind do not change the noise of those before them.
-    np.testing.assert_allclose(first.expect(states[:5], Noisy(0.0)), for_zero[:5], atol=1e-6)
+    np.testing.assert_allclose(
+        first.expect(states[:5], draw_actions(Noisy(0.0), states[:5])), for_zero[:5], atol=1e-6
+    )
 
 
 def test_noise_is_one_lattice_shifted_for_each_row() -> None:

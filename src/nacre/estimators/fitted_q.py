@@ -24,7 +24,7 @@ from nacre.policies.policy import Policy
 from nacre.training.linear_critics import Sums, add_up, add_up_ahead, list_blocks, solve
 from nacre.training.preparation import limit_values
 from nacre.training.returns import bootstrapped_returns_to_go
-from nacre.training.state_action_features import StateActionFeatures
+from nacre.training.state_action_features import StateActionFeatures, draw_actions
 
 Numbers = NDArray[np.float64]
 LARGEST_SPREAD = 0.1
@@ -191,11 +191,14 @@ class FittedQ:
     ) -> Values:
         """A policy's value at the start, in every set of features."""
         found = []
-        for number, one in enumerate(sums):
-            ahead = add_up_ahead(one.features, problem.log, policy, groups)
-            starts = one.features.expect(np.asarray(problem.start), policy)
+        each_ahead = add_up_ahead([one.features for one in sums], problem.log, policy, groups)
+        report(0.8)
+        start = np.asarray(problem.start)
+        drawn = draw_actions(policy, start)
+        for one, ahead in zip(sums, each_ahead, strict=True):
+            starts = one.features.expect(start, drawn)
             found.append(self._solve_set(one, ahead, starts.astype(np.float64), problem))
-            report((number + 1) / len(sums))
+        report(1.0)
         whole, left_out, coarse = zip(*found, strict=True)
         return Values(np.array(whole), np.array(left_out), np.array(coarse))
 
@@ -252,7 +255,7 @@ class FittedQ:
         """Mean squared error of the old policy's critic, of one half, for the other's returns."""
         log = problem.log
         sums = add_up(features, log, halves)
-        ahead = add_up_ahead(features, log, problem.old_policy, halves)
+        (ahead,) = add_up_ahead([features], log, problem.old_policy, halves)
         returns = bootstrapped_returns_to_go(log, problem.discount)
         squares = []
         for half in (0, 1):

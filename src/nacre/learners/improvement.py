@@ -72,13 +72,13 @@ def _read(
     """Expected Q: the least that any set of features says."""
     pairs = list(zip(features, weights, strict=True))
     if isinstance(said, DiscreteDistribution):
-        each = [one.see(states, jnp) @ w.reshape(-1, one.n_actions) for one, w in pairs]
+        each = [one.see(states) @ w.reshape(-1, one.n_actions) for one, w in pairs]
         return jnp.sum(said.probabilities * jnp.min(jnp.stack(each), axis=0), axis=-1)
     uniforms = draw_uniforms(key, ACTIONS, len(states), said.noise_size, "quasi")
     actions = said.transform(uniforms)
     repeated = jnp.broadcast_to(states, (ACTIONS, *states.shape))
     inputs = jnp.concatenate([repeated, actions], axis=-1).reshape(ACTIONS * len(states), -1)
-    values = jnp.min(jnp.stack([one.see(inputs, jnp) @ w for one, w in pairs]), axis=0)
+    values = jnp.min(jnp.stack([one.see(inputs) @ w for one, w in pairs]), axis=0)
     return jnp.mean(values.reshape(ACTIONS, -1), axis=0)
 
 

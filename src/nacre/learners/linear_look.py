@@ -14,7 +14,7 @@ from nacre.logs import Log
 from nacre.policies.policy import Policy
 from nacre.training.linear_critics import LinearCritics, Sums, add_up, fit_critics
 from nacre.training.preparation import limit_values
-from nacre.training.state_action_features import StateActionFeatures
+from nacre.training.state_action_features import StateActionFeatures, draw_actions
 
 ROWS_PER_FEATURE = 100
 FEATURES = (48, 256)
@@ -90,7 +90,8 @@ class LinearLook:
         """At the start: the median of the sets; NaN where the log's rewards do not allow it."""
         start = np.asarray(self.problem.start)
         pairs = zip(critics.features, critics.weights, strict=True)
-        values = [float(np.mean(one.expect(start, policy) @ w)) for one, w in pairs]
+        drawn = draw_actions(policy, start)
+        values = [float(np.mean(one.expect(start, drawn) @ w)) for one, w in pairs]
         value, (low, high) = float(np.median(values)), limit_values(self.log, self.problem.discount)
         return value if low <= value <= high else math.nan
 

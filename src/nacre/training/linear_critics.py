@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from nacre.logs import Log
 from nacre.policies.policy import Policy
-from nacre.training.state_action_features import StateActionFeatures
+from nacre.training.state_action_features import StateActionFeatures, draw_actions
 
 Numbers = NDArray[np.float64]
 Groups = NDArray[np.int64]
@@ -53,7 +53,8 @@ class LinearCritics:
         """Q at the given actions, and V of the policy; each (n,)."""
         pairs = list(zip(self.features, self.weights, strict=True))
         q = [features.at(states, actions) @ weights for features, weights in pairs]
-        v = [features.expect(states, policy) @ weights for features, weights in pairs]
+        drawn = draw_actions(policy, states)
+        v = [features.expect(states, drawn) @ weights for features, weights in pairs]
         return np.mean(q, axis=0), np.mean(v, axis=0)
 
 
@@ -63,9 +64,9 @@ def fit_critics(
     """The critics of a policy by all rows of a log, whose sums are given."""
     weights = []
     together = np.zeros(log.n_episodes, np.int64)
-    for one in sums:
-        ahead = add_up_ahead(one.features, log, policy, together)[0].astype(np.float64)
-        matrix = one.products.sum(axis=0, dtype=np.float64) - discount * ahead
+    each_ahead = add_up_ahead([one.features for one in sums], log, policy, together)
+    for one, ahead in zip(sums, each_ahead, strict=True):
+        matrix = one.products.sum(axis=0, dtype=np.float64) - discount * ahead[0].astype(np.float64)
         weights.append(solve(matrix, one.rewards.sum(axis=0), ridge * len(log)))
     return LinearCritics(tuple(one.features for one in sums), tuple(weights))
 
@@ -89,7 +90,8 @@ def add_up(features: StateActionFeatures, log: Log, groups: Groups) -> Sums:
     n, size = int(groups.max()) + 1, features.size
     products, rewards = np.zeros((n, size, size), np.float32), np.zeros((n, size))
     for group, rows in list_blocks(log, groups):
-        seen = features.at(log.observations[rows], log.actions[rows])
+        states, actions = log.observations[rows], log.actions[rows]
+        seen = features.at(states, actions)
         products[group] += seen.T @ seen
         rewards[group] += seen.T @ np.asarray(log.rewards[rows], np.float32)
     return Sums(
@@ -98,13 +100,16 @@ def add_up(features: StateActionFeatures, log: Log, groups: Groups) -> Sums:
 
 
 def add_up_ahead(
-    features: StateActionFeatures, log: Log, policy: Policy, groups: Groups
-) -> NDArray[np.float32]:
-    """Σ φ(s, a) (1 - terminated) φ_π(s')ᵀ of each group of episodes."""
-    ahead = np.zeros((int(groups.max()) + 1, features.size, features.size), np.float32)
+    features: Sequence[StateActionFeatures], log: Log, policy: Policy, groups: Groups
+) -> list[NDArray[np.float32]]:
+    """Σ φ(s, a) (1 - terminated) φ_π(s')ᵀ of each group of episodes, in every set of features."""
+    n = int(groups.max()) + 1
+    ahead = [np.zeros((n, one.size, one.size), np.float32) for one in features]
     for group, rows in list_blocks(log, groups):
-        seen = features.at(log.observations[rows], log.actions[rows])
-        following = features.expect(np.asarray(log.next_observations[rows]), policy, int(rows[0]))
-        following *= ~np.asarray(log.terminated[rows])[:, None]
-        ahead[group] += seen.T @ following
+        states, actions = log.observations[rows], log.actions[rows]
+        following = np.asarray(log.next_observations[rows])
+        drawn = draw_actions(policy, following, int(rows[0]))
+        going_on = ~np.asarray(log.terminated[rows])[:, None]
+        for one, total in zip(features, ahead, strict=True):
+            total[group] += one.at(states, actions).T @ (one.expect(following, drawn) * going_on)
     return ahead

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -88,54 +88,114 @@ class StateActionFeatures:
     def at(self, states: NDArray[Any], actions: NDArray[Any]) -> Features:
         """(n, size) features of states with actions."""
         if not self.n_actions:
-            rows = actions.reshape(len(actions), -1)
-            seen: Features = self.see(np.concatenate([states, rows], axis=1))
-            return seen
-        seen = self.see(states)
+            rows = np.asarray(actions).reshape(len(actions), -1)
+            return self._see(np.concatenate([states, rows], axis=1))
+        seen = self._see(states)
         spread = np.zeros((*seen.shape, self.n_actions), np.float32)
         spread[np.arange(len(seen)), :, actions.astype(np.int64)] = seen
         return spread.reshape(len(seen), -1)
 
-    def expect(self, states: NDArray[Any], policy: Policy, first: int = 0) -> Features:
-        """(n, size) mean features of states with the actions of a policy.
-
-        Args:
-            states: (n, d).
-            policy: What acts there.
-            first: Of the block's rows: the same rows see the same noise, whatever the policy.
-        """
-        if isinstance(policy, MixturePolicy):
-            share = np.float32(policy.share)
-            parts = (self.expect(states, one, first) for one in (policy.first, policy.second))
-            return (1.0 - share) * next(parts) + share * next(parts)
-        n = len(states)
-        filled = np.concatenate([states, np.repeat(states[:1], round_up(n) - n, axis=0)])
-        said = ask(policy, jnp.asarray(filled, jnp.float32))
+    def expect(self, states: NDArray[Any], drawn: Drawn) -> Features:
+        """(n, size) mean features of states with what a policy does there."""
         if self.n_actions:
-            chances = np.asarray(said.probabilities, np.float32)[:n]  # type: ignore[attr-defined]
-            seen = self.see(states)
+            seen, n = self._see(states), len(states)
+            chances = np.asarray(drawn.shares, np.float32)
             return np.asarray((seen[:, :, None] * chances[:, None, :]).reshape(n, -1), np.float32)
-        uniforms = draw_shifted(first, len(filled), said.noise_size)
-        actions = np.asarray(_transform(policy.signature, said, jnp.asarray(uniforms)))[:, :n]
-        total = np.zeros((n, self.size), np.float32)
-        for some in actions:
-            total += self.at(states, some)
-        return np.asarray(total / len(actions), np.float32)
+        found: Features = np.asarray(
+            _average(self._arrays, fill_up(states), drawn.actions, drawn.shares)
+        )
+        return found[: len(states)]
 
-    def see(self, inputs: Any, library: Any = np) -> Any:
-        """(n, features) of what goes in; with `jax.numpy` as the library they have a gradient."""
-        scaled = (library.asarray(inputs, np.float32) - self.shift) / self.scale
-        scaled = library.clip(scaled, -FARTHEST, FARTHEST)
+    def _see(self, inputs: NDArray[Any]) -> Features:
+        """(n, features) of what goes in, by a program that serves many n."""
+        found: Features = np.asarray(_see(self._arrays, fill_up(inputs)))
+        return found[: len(inputs)]
+
+    @property
+    def _arrays(self) -> tuple[Features, ...]:
+        return self.shift, self.scale, self.slopes, self.offsets
+
+    def see(self, inputs: Float[Array, "n inputs"]) -> Float[Array, "n features"]:
+        """(n, features) of what goes in."""
+        scaled = (jnp.asarray(inputs, jnp.float32) - self.shift) / self.scale
+        scaled = jnp.clip(scaled, -FARTHEST, FARTHEST)
         first, second = _pair(scaled.shape[1])
-        return library.concatenate(
+        return jnp.concatenate(
             [
-                library.ones((len(scaled), 1), np.float32),
+                jnp.ones((len(scaled), 1), jnp.float32),
                 scaled,
                 scaled[:, first] * scaled[:, second] / FARTHEST,
-                library.tanh(scaled @ self.slopes + self.offsets),
+                jnp.tanh(scaled @ self.slopes + self.offsets),
             ],
             axis=1,
         )
+
+
+class Drawn(NamedTuple):
+    """What a policy does at some states: actions with their shares, or probabilities of all.
+
+    Args:
+        actions: (k, rows, …) actions at each state, of as many rows as programs share; none where
+            actions are discrete.
+        shares: (k,) of these, or (n, actions) probabilities.
+    """
+
+    actions: Features | None
+    shares: Features
+
+
+def draw_actions(policy: Policy, states: NDArray[Any], first: int = 0) -> Drawn:
+    """What a policy does at states (n, d).
+
+    Args:
+        policy: What acts.
+        states: Where.
+        first: Of the block's rows: the same rows see the same noise, whatever the policy.
+    """
+    if isinstance(policy, MixturePolicy):
+        one, other = (draw_actions(part, states, first) for part in (policy.first, policy.second))
+        shares = np.float32(1.0 - policy.share), np.float32(policy.share)
+        if one.actions is None or other.actions is None:
+            return Drawn(None, shares[0] * one.shares + shares[1] * other.shares)
+        return Drawn(
+            np.concatenate([one.actions, other.actions]),
+            np.concatenate([shares[0] * one.shares, shares[1] * other.shares]),
+        )
+    filled = fill_up(states)
+    said = ask(policy, jnp.asarray(filled))
+    if policy.signature.discrete_actions:
+        chances: Features = np.asarray(said.probabilities, np.float32)  # type: ignore[attr-defined]
+        return Drawn(None, chances[: len(states)])
+    uniforms = draw_shifted(first, len(filled), said.noise_size)
+    actions = np.asarray(_transform(policy.signature, said, jnp.asarray(uniforms)))
+    shares = np.full(len(actions), 1.0 / len(actions), np.float32)
+    return Drawn(actions.reshape(*actions.shape[:2], -1), shares)
+
+
+def fill_up(rows: NDArray[Any]) -> Features:
+    """The rows and as many copies of the first as programs for many sizes want."""
+    rows = np.asarray(rows, np.float32)
+    return np.concatenate([rows, np.repeat(rows[:1], round_up(len(rows)) - len(rows), axis=0)])
+
+
+@eqx.filter_jit
+def _see(arrays: tuple[Array, ...], inputs: Float[Array, "n inputs"]) -> Float[Array, "n features"]:
+    return StateActionFeatures(*arrays, n_actions=0).see(inputs)
+
+
+@eqx.filter_jit
+def _average(
+    arrays: tuple[Array, ...],
+    states: Float[Array, "n d"],
+    actions: Float[Array, "k n a"],
+    shares: Float[Array, " k"],
+) -> Float[Array, "n features"]:
+    """Mean features over the actions at each state."""
+    features = StateActionFeatures(*arrays, n_actions=0)
+    total = jnp.zeros((len(states), features.size), jnp.float32)
+    for some, share in zip(actions, shares, strict=True):
+        total += share * features.see(jnp.concatenate([states, some], axis=1))
+    return total
 
 
 def _pair(width: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
