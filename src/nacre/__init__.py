@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-# Tasks run side by side. Inside of one, XLA's further threads would only take turns with the others,
-# and sums that several threads share have other last bits. Read when JAX is first used.
+# Tasks run side by side. Inside of one, XLA's further threads would only take turns with the
+# others, and sums that several threads share have other last bits. Read when JAX is first used.
 if "xla_cpu_multi_thread_eigen" not in os.environ.get("XLA_FLAGS", ""):
     _flags = os.environ.get("XLA_FLAGS", ""), "--xla_cpu_multi_thread_eigen=false"
     os.environ["XLA_FLAGS"] = " ".join(flag for flag in _flags if flag)

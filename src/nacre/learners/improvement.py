@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,7 +19,7 @@ from nacre.policies.optimisers import clipped_adam, init_memory
 from nacre.policies.policy import Policy
 from nacre.training.linear_critics import LinearCritics
 from nacre.training.noise import draw_uniforms
-from nacre.training.state_action_features import StateActionFeatures
+from nacre.training.state_action_features import Arrays, see
 
 COST_STATES = 64
 """States of a batch at which the cost is taken: it is the slowest part for action vectors."""
@@ -48,7 +47,7 @@ class Objective(eqx.Module):
     def __call__(
         self,
         policy: Policy,
-        features: Sequence[StateActionFeatures],
+        features: Sequence[Arrays],
         weights: Sequence[Array],
         states: Array,
         key: PRNGKeyArray,
@@ -63,7 +62,7 @@ class Objective(eqx.Module):
 
 
 def _read(
-    features: Sequence[StateActionFeatures],
+    features: Sequence[Arrays],
     weights: Sequence[Array],
     states: Array,
     said: ActionDistribution,
@@ -72,13 +71,13 @@ def _read(
     """Expected Q: the least that any set of features says."""
     pairs = list(zip(features, weights, strict=True))
     if isinstance(said, DiscreteDistribution):
-        each = [one.see(states) @ w.reshape(-1, one.n_actions) for one, w in pairs]
+        each = [see(one, states) @ w.reshape(-1, said.n_actions) for one, w in pairs]
         return jnp.sum(said.probabilities * jnp.min(jnp.stack(each), axis=0), axis=-1)
     uniforms = draw_uniforms(key, ACTIONS, len(states), said.noise_size, "quasi")
     actions = said.transform(uniforms)
     repeated = jnp.broadcast_to(states, (ACTIONS, *states.shape))
     inputs = jnp.concatenate([repeated, actions], axis=-1).reshape(ACTIONS * len(states), -1)
-    values = jnp.min(jnp.stack([one.see(inputs) @ w for one, w in pairs]), axis=0)
+    values = jnp.min(jnp.stack([see(one, inputs) @ w for one, w in pairs]), axis=0)
     return jnp.mean(values.reshape(ACTIONS, -1), axis=0)
 
 
@@ -99,27 +98,21 @@ class Actor(eqx.Module):
         self, objective: Objective, critics: LinearCritics, batches: Array, key: PRNGKeyArray
     ) -> Actor:
         """One step for each batch of states (steps, rows, size)."""
-        arrays = [dataclasses.asdict(one) for one in critics.features]
-        counts = tuple(one.pop("n_actions") for one in arrays)
         weights = [jnp.asarray(one, jnp.float32) for one in critics.weights]
-        arrays = jax.tree.map(jnp.asarray, arrays)
-        return _ascend(self, objective, arrays, counts, weights, batches, key)
+        features = [jax.tree.map(jnp.asarray, one.arrays) for one in critics.features]
+        return _ascend(self, objective, features, weights, batches, key)
 
 
 @eqx.filter_jit
 def _ascend(
     actor: Actor,
     objective: Objective,
-    arrays: list[dict[str, Any]],
-    counts: tuple[int, ...],
+    features: list[Arrays],
     weights: list[Array],
     batches: Array,
     key: PRNGKeyArray,
 ) -> Actor:
     """Compiled once for all critics and weights of one shape."""
-    features = [
-        StateActionFeatures(**one, n_actions=n) for one, n in zip(arrays, counts, strict=True)
-    ]
     optimizer = clipped_adam(actor.learning_rate, None)
     trained, fixed = eqx.partition(actor.policy, eqx.is_inexact_array)
 

@@ -25,6 +25,8 @@ from nacre.policies.sizes import round_up
 from nacre.training.noise import lattice_points
 
 Features = NDArray[np.float32]
+Arrays = tuple[Any, Any, Any, Any]
+"""Shift, scale, slopes and offsets of `StateActionFeatures`, of NumPy or JAX."""
 N_ACTIONS = 4
 """Actions drawn at each state for what a policy with action vectors does there."""
 FARTHEST = 5.0
@@ -102,33 +104,19 @@ class StateActionFeatures:
             chances = np.asarray(drawn.shares, np.float32)
             return np.asarray((seen[:, :, None] * chances[:, None, :]).reshape(n, -1), np.float32)
         found: Features = np.asarray(
-            _average(self._arrays, fill_up(states), drawn.actions, drawn.shares)
+            _average(self.arrays, fill_up(states), drawn.actions, drawn.shares)
         )
         return found[: len(states)]
 
     def _see(self, inputs: NDArray[Any]) -> Features:
         """(n, features) of what goes in, by a program that serves many n."""
-        found: Features = np.asarray(_see(self._arrays, fill_up(inputs)))
+        found: Features = np.asarray(_see(self.arrays, fill_up(inputs)))
         return found[: len(inputs)]
 
     @property
-    def _arrays(self) -> tuple[Features, ...]:
+    def arrays(self) -> Arrays:
+        """What `see` reads."""
         return self.shift, self.scale, self.slopes, self.offsets
-
-    def see(self, inputs: Float[Array, "n inputs"]) -> Float[Array, "n features"]:
-        """(n, features) of what goes in."""
-        scaled = (jnp.asarray(inputs, jnp.float32) - self.shift) / self.scale
-        scaled = jnp.clip(scaled, -FARTHEST, FARTHEST)
-        first, second = _pair(scaled.shape[1])
-        return jnp.concatenate(
-            [
-                jnp.ones((len(scaled), 1), jnp.float32),
-                scaled,
-                scaled[:, first] * scaled[:, second] / FARTHEST,
-                jnp.tanh(scaled @ self.slopes + self.offsets),
-            ],
-            axis=1,
-        )
 
 
 class Drawn(NamedTuple):
@@ -154,12 +142,13 @@ def draw_actions(policy: Policy, states: NDArray[Any], first: int = 0) -> Drawn:
     """
     if isinstance(policy, MixturePolicy):
         one, other = (draw_actions(part, states, first) for part in (policy.first, policy.second))
-        shares = np.float32(1.0 - policy.share), np.float32(policy.share)
+        second = np.float32(policy.share)
+        share_of_one, share_of_other = (1 - second) * one.shares, second * other.shares
         if one.actions is None or other.actions is None:
-            return Drawn(None, shares[0] * one.shares + shares[1] * other.shares)
+            return Drawn(None, share_of_one + share_of_other)
         return Drawn(
             np.concatenate([one.actions, other.actions]),
-            np.concatenate([shares[0] * one.shares, shares[1] * other.shares]),
+            np.concatenate([share_of_one, share_of_other]),
         )
     filled = fill_up(states)
     said = ask(policy, jnp.asarray(filled))
@@ -178,23 +167,36 @@ def fill_up(rows: NDArray[Any]) -> Features:
     return np.concatenate([rows, np.repeat(rows[:1], round_up(len(rows)) - len(rows), axis=0)])
 
 
-@eqx.filter_jit
-def _see(arrays: tuple[Array, ...], inputs: Float[Array, "n inputs"]) -> Float[Array, "n features"]:
-    return StateActionFeatures(*arrays, n_actions=0).see(inputs)
+def see(arrays: Arrays, inputs: Any) -> Float[Array, "n features"]:
+    """(n, features) of what goes in: states, or states and actions beside each other."""
+    shift, scale, slopes, offsets = arrays
+    scaled = jnp.clip((jnp.asarray(inputs, jnp.float32) - shift) / scale, -FARTHEST, FARTHEST)
+    first, second = _pair(scaled.shape[1])
+    return jnp.concatenate(
+        [
+            jnp.ones((len(scaled), 1), jnp.float32),
+            scaled,
+            scaled[:, first] * scaled[:, second] / FARTHEST,
+            jnp.tanh(scaled @ slopes + offsets),
+        ],
+        axis=1,
+    )
+
+
+_see = eqx.filter_jit(see)
 
 
 @eqx.filter_jit
 def _average(
-    arrays: tuple[Array, ...],
-    states: Float[Array, "n d"],
-    actions: Float[Array, "k n a"],
-    shares: Float[Array, " k"],
+    arrays: Arrays,
+    states: Features,  # (n, d)
+    actions: Features | None,  # (k, n, a)
+    shares: Features,  # (k,)
 ) -> Float[Array, "n features"]:
     """Mean features over the actions at each state."""
-    features = StateActionFeatures(*arrays, n_actions=0)
-    total = jnp.zeros((len(states), features.size), jnp.float32)
-    for some, share in zip(actions, shares, strict=True):
-        total += share * features.see(jnp.concatenate([states, some], axis=1))
+    total = jnp.zeros(())
+    for some, share in zip(jnp.asarray(actions), jnp.asarray(shares), strict=True):
+        total = total + share * see(arrays, jnp.concatenate([states, some], axis=1))
     return total
 
 
