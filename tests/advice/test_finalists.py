@@ -14,8 +14,8 @@ from nacre.advice.finalists import (
     UNKNOWN,
     Score,
     choose_finalists,
-    choose_step,
     list_best,
+    list_versions,
 )
 from nacre.advice.setting import Split
 from nacre.learners.base import Candidate
@@ -65,21 +65,25 @@ def test_without_candidates_nothing_is_compared() -> None:
 
 
 @pytest.mark.parametrize(
-    ("scores", "expected"),
+    ("lows", "expected"),
     [
-        ({"best": 3.0, "best-step0.5": 2.0, "best-step0.2": 1.0}, "best"),
-        ({"best": -math.inf, "best-step0.5": 2.0, "best-step0.2": 1.0}, "best-step0.5"),
-        ({"best": 0.5, "best-step0.5": 1.0, "best-step0.2": 2.0}, "best-step0.2"),
-        ({"best": -9.0, "best-step0.5": -4.0, "best-step0.2": -1.0}, "best"),
+        ({"best": 3.0, "best-step0.5": 2.0, "best-step0.2": 1.0}, [0]),
+        ({"best": -math.inf, "best-step0.5": 2.0, "best-step0.2": 1.0}, [1, 0]),
+        ({"best": 0.5, "best-step0.5": 1.0, "best-step0.2": 2.0}, [2, 1, 0]),
+        ({"best": -9.0, "best-step0.5": -4.0, "best-step0.2": -1.0}, [0]),
     ],
 )
-def test_a_step_is_taken_where_it_has_more_to_prove(
-    scores: dict[str, float], expected: str
+def test_a_step_is_tested_beside_its_candidate_where_it_has_more_to_prove(
+    lows: dict[str, float], expected: list[int]
 ) -> None:
-    """Where nothing is proven, the candidate is tested as it was given."""
-    best = make_candidate("best", BEST)
-    chosen, score = choose_step(best, make_policy(OLD), lambda one: Score(scores[one.name], 9.0))
-    assert (chosen.name, score.low) == (expected, scores[expected])
+    """Where nothing is proven, the candidate is tested as it was given, and alone."""
+    best, means = make_candidate("best", BEST), dict(zip(lows, (9.0, 5.0, 2.0), strict=True))
+    versions = list_versions(
+        best, make_policy(OLD), lambda one: Score(lows[one.name], means[one.name])
+    )
+    names = [version.name for version, _ in versions]
+    tested = list_best([score for _, score in versions])
+    assert [names[place] for place in tested] == [list(lows)[place] for place in expected]
 
 
 def test_what_another_beats_in_both_numbers_is_not_tested() -> None:

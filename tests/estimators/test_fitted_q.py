@@ -89,9 +89,7 @@ def test_the_standard_error_has_all_its_parts() -> None:
     numbers = estimate().diagnostics
     parts = [numbers[f"error_of_{name}"] for name in ("episodes", "features", "resolution")]
     floor = LEAST_SPREAD * numbers["value_range"]
-    assert numbers["standard_error"] == pytest.approx(
-        math.hypot(*parts, floor, numbers["level_error"])
-    )
+    assert numbers["standard_error"] == pytest.approx(math.hypot(*parts, floor))
 
 
 def test_the_old_policy_itself_gains_nothing_but_is_not_certain() -> None:
@@ -147,14 +145,14 @@ def test_critics_that_miss_the_old_policy_s_value_say_so() -> None:
     assert "misses the old policy's own value" in found.reason
 
 
-def test_a_level_that_is_missed_by_less_widens_the_interval() -> None:
+def test_a_level_that_is_missed_by_less_changes_nothing() -> None:
+    """What is wrong for both policies alike is not in their difference."""
     plain = estimate()
     by = 0.5 * LARGEST_LEVEL_ERROR * prepare().value_range
     missed = float(np.mean(prepare().old.whole)) + by
     found = estimate(prepared=prepare(returns_mean=missed))
     assert found.informative
-    assert found.gain == plain.gain
-    assert found.standard_error > by
+    assert (found.gain, found.standard_error) == (plain.gain, plain.standard_error)
     assert found.diagnostics["level_error"] == pytest.approx(by)
 
 

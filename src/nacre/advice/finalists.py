@@ -1,9 +1,9 @@
 """Which candidates are tested: at most three, chosen on the learning part only.
 
 A smaller step towards a candidate gains less than the whole way, but it stays nearer to the log, so
-that more of it can be proven. What counts is the bound that decides on the test part: what a
-candidate gains at least, after its cost. A candidate is tested whole, unless there is a step with
-more to prove. One that another beats both in this bound and in the expected gain is not tested.
+that more of it can be proven: steps compete beside the candidates themselves. What another beats
+both in what it gains at least, after its cost, and in the expected gain is not tested. Of those
+that the test part proves, the one that gains most is chosen.
 """
 
 from __future__ import annotations
@@ -62,25 +62,22 @@ def choose_finalists(
     if find_score is None:
         # Nobody can tell them apart: those of the user first, then in the order of the learners.
         return tuple(candidates[:MOST_FINALISTS])
-    versions, scores = [], []
+    versions: list[Candidate] = []
+    scores: list[Score] = []
     for number, candidate in enumerate(candidates):
-        version, score = choose_step(candidate, split.old_policy, find_score)
-        versions.append(version)
-        scores.append(score)
+        for version, score in list_versions(candidate, split.old_policy, find_score):
+            versions.append(version)
+            scores.append(score)
         report(ProgressEvent("ranking candidates", number, len(candidates), 0))
     return tuple(versions[index] for index in sorted(list_best(scores)[:MOST_FINALISTS]))
 
 
-def choose_step(
+def list_versions(
     candidate: Candidate, old_policy: Policy, find_score: Ranking
-) -> tuple[Candidate, Score]:
-    """The candidate, or the step towards it that has more to prove, and its score."""
-    chosen, best = candidate, find_score(candidate)
-    for step in make_steps(candidate, old_policy):
-        score = find_score(step)
-        if score.low > max(best.low, 0.0):
-            chosen, best = step, score
-    return chosen, best
+) -> list[tuple[Candidate, Score]]:
+    """The candidate, and the steps towards it that the learning part proves to gain."""
+    steps = ((step, find_score(step)) for step in make_steps(candidate, old_policy))
+    return [(candidate, find_score(candidate)), *(one for one in steps if one[1].low > 0.0)]
 
 
 def list_best(scores: Sequence[Score]) -> list[int]:

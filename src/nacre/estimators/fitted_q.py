@@ -144,8 +144,7 @@ class FittedQ:
         new = self._solve(problem, candidate, groups, prepared.sums, report)
         gains = new - prepared.old
         level_error = abs(float(np.mean(prepared.old.whole)) - prepared.returns_mean)
-        floor = math.hypot(LEAST_SPREAD * prepared.value_range, level_error)
-        gain, found, degrees = describe(gains, floor)
+        gain, found, degrees = describe(gains, LEAST_SPREAD * prepared.value_range)
         values = np.concatenate([new.whole, prepared.old.whole])
         low, high = limits
         found |= {
@@ -271,10 +270,10 @@ class FittedQ:
 def describe(gains: Values, floor: float) -> tuple[float, dict[str, float], float]:
     """The gain, its standard error with the parts of it, and degrees of freedom.
 
-    Four things are not known: which episodes the log happens to hold (the jackknife's variance
-    (g - 1)/g Σ (v_i - v̄)²), what the features happen to be (the variance between the sets), what
-    still finer features would say (the difference to half of them), and, in the floor, why the old
-    policy's own value is missed.
+    Three things are not known: which episodes the log happens to hold (the jackknife's variance
+    (g - 1)/g Σ (v_i - v̄)²), what the features happen to be (the variance between the sets), and
+    what still finer features would say (the difference to half of them). By how much the old
+    policy's own value is missed says next to nothing about a difference of two values.
     """
     sets, groups = gains.left_out.shape
     centred = gains.left_out - gains.left_out.mean(axis=1, keepdims=True)

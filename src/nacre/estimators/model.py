@@ -184,7 +184,7 @@ class Model:
         reason = self._find_objection(prepared, spread, bool(np.all(np.isfinite(differences))))
         if reason:
             return abstain(self.name, self.basis, reason, diagnostics)
-        error = math.hypot(spread, chance, self.floor * span, prepared.level_error)
+        error = math.hypot(spread, chance, self.floor * span)
         # Only the spread between members and that of the rollouts are themselves estimated.
         parts = (spread, len(gains) - 1), (chance, self.n_rollouts - 1)
         uncertain = sum((part / error) ** 4 / count for part, count in parts)

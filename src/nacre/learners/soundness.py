@@ -89,9 +89,9 @@ def find_disagreement(claimed: float, second: float) -> str:
 
     Args:
         claimed: Net gain by the learner's own critics.
-        second: Net gain by the other kind, from the same episodes.
+        second: Net gain by the other kind, from the same episodes; NaN where it can say nothing.
     """
-    if math.isfinite(second) and second > 0.0:
+    if math.isnan(second) or second > 0.0:
         return ""
     return (
         f"It promises a net gain of {claimed:.3g}; a second estimate of another kind says "

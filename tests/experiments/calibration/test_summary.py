@@ -67,6 +67,7 @@ def test_every_figure() -> None:
     assert (found["claims"], found["false_claims"]) == (3, 2)
     assert found["coverage"] == {"0.5": 0.2, "0.8": 0.4, "0.9": 0.6, "0.95": 0.6}
     assert (found["clear"], found["clear_taken"]) == (3, 2)
+    assert (found["clear_shown"], found["clear_shown_taken"]) == (3, 2)
     assert found["net_value"] == pytest.approx((3.5 + 1.5 - 0.5) / 10)
     assert found["width_ratio"] == pytest.approx(4.0)
     assert found["seconds"] == 2.0
@@ -74,6 +75,13 @@ def test_every_figure() -> None:
     assert found["worlds"]["cliff"]["wrong_switches"] == 1
     assert found["worlds"]["ring"]["decisions"] == 4
     assert set(found["kinds"]) == {"soft", "random"}
+
+
+def test_clear_gains_that_no_log_could_show_are_counted_apart() -> None:
+    facts = {"offer": "many", "can_show": False}
+    found = summarise([*LINES, make_line("undecided", 0.0, 5.0, facts=facts)])
+    assert (found["clear"], found["clear_taken"]) == (4, 2)
+    assert (found["clear_shown"], found["clear_shown_taken"]) == (3, 2)
 
 
 def test_baselines_are_counted_on_the_same_decisions() -> None:

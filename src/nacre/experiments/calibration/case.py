@@ -114,6 +114,16 @@ class Problem:
         return high - low
 
 
+def can_show(log: Log, *, varies: bool) -> bool:
+    """Whether a log can show a gain at all: its policy varies its actions, and outcomes vary.
+
+    Known before any advice. A log without a single reward or end that differs says of all policies
+    the same; one of a policy without noise says nothing of what other actions lead to.
+    """
+    ends = log.terminated[log.offsets[1:] - 1]
+    return varies and bool(np.ptp(log.rewards) > 0.0 or ends.any() != ends.all())
+
+
 def draw_rows(rng: np.random.Generator, fewest: int, most: int) -> int:
     """A number of rows between two, uniform on a logarithmic scale, in whole hundreds."""
     drawn = np.exp(rng.uniform(np.log(fewest), np.log(most)))

@@ -10,7 +10,7 @@ import numpy as np
 from nacre.costs import TransportCost, groups
 from nacre.costs.family import SwitchingCost
 from nacre.experiments.calibration import processes, vehicles
-from nacre.experiments.calibration.case import Case, Problem, draw_price, draw_rows
+from nacre.experiments.calibration.case import Case, Problem, can_show, draw_price, draw_rows
 from nacre.experiments.calibration.controllers import Skill, Workshop
 from nacre.experiments.calibration.simulation import (
     SimulatedTruth,
@@ -120,6 +120,7 @@ def build(case: Case) -> Problem:
             "skill": dataclasses.asdict(skill),
             "price_share": share,
             "offer": offer,
+            "can_show": can_show(log, varies=skill.noise > 0.0),
         },
     )
 

@@ -13,7 +13,7 @@ from nacre.costs import FiniteStates, LogStates, TransportCost, groups
 from nacre.costs.family import SwitchingCost
 from nacre.estimators import exact
 from nacre.experiments.calibration import chains, choices, grids
-from nacre.experiments.calibration.case import Case, Problem, Truth, draw_price, draw_rows
+from nacre.experiments.calibration.case import Case, Problem, Truth, can_show, draw_price, draw_rows
 from nacre.experiments.calibration.offers import offer_tables
 from nacre.experiments.calibration.tables import find_best, find_range, make_old_table
 from nacre.learners.base import Candidate
@@ -88,6 +88,7 @@ def build(case: Case) -> Problem:
             "discount": world.discount,
             "price_share": share,
             "offer": offer,
+            "can_show": can_show(log, varies=bool(np.any(old.max(axis=-1) < 1.0))),
         },
     )
 

@@ -42,7 +42,8 @@ seeds 100 to 199; those from 1000 on are run once, by one commit.
 - *False claims*: it said "at least X with 95 % confidence", and the true net gain is below X.
 - *Covers*: the interval contains the true net gain.
 - *Clear gains taken*: a candidate gains more than 10 % of the value range after its cost, and the
-  advice switched to a policy that gains. Logs of old policies without noise cannot show them.
+  advice switched to a policy that gains. *Of those the log can show*: without logs of an old policy
+  without noise, and without logs in which all rewards and ends are alike.
 - *Net value*: sum of the true net gains of all switches, as shares of the value range.
 - *Width / experiment*: median width over that of an experiment which runs the candidate for as many
   episodes as the log has.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from nacre.costs.family import SwitchingCost
 from nacre.estimators.simulation import simulate_value
-from nacre.experiments.calibration.case import Case, Problem, Truth
+from nacre.experiments.calibration.case import Case, Problem, Truth, can_show
 from nacre.experiments.run import published_cost
 from nacre.experiments.shared import TRUTH_SEED, Shared, make_old_policy
 from nacre.experiments.tables import TABLES, Row
@@ -86,6 +86,7 @@ def build(case: Case, old_policies: Path | None, cache: Path) -> Problem:
             "discount": DISCOUNT,
             "price_factor": factor,
             "offer": offer,
+            "can_show": can_show(log, varies=True),
         },
     )
 

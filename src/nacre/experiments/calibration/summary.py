@@ -25,7 +25,8 @@ def summarise(lines: Sequence[Line]) -> Line:
     decisions whose interval contains the true net gain of the candidate that they are about; where
     the truth is simulated, `coverage_within_error` allows for two of its standard errors.
     `clear` counts cases with a candidate, tested or not, whose true net gain exceeds a tenth of the
-    value range, `clear_taken` those of them with a switch that gains.
+    value range, `clear_taken` those of them with a switch that gains; `clear_shown` and
+    `clear_shown_taken` count only logs that can show a gain at all, see `can_show`.
     """
     return {
         **count(lines),
@@ -66,6 +67,8 @@ def count(lines: Sequence[Line]) -> Line:
         "tied_switches": sum(is_tied(line) for line in switches),
         "clear": len(clear),
         "clear_taken": sum(is_taken(line) for line in clear),
+        "clear_shown": sum(is_shown(line) for line in clear),
+        "clear_shown_taken": sum(is_shown(line) and is_taken(line) for line in clear),
         "equal": sum(is_equal(line) for line in lines),
         "equal_switches": sum(is_equal(line) and line["verdict"] == "switch" for line in lines),
         "verdicts": {
@@ -105,6 +108,11 @@ def is_clear(line: Line) -> bool:
     """Whether some candidate has a true net gain that is clear."""
     gains = [one["true_net_gain"] for one in (*line["finalists"], *line["not_finalists"])]
     return max(gains, default=0.0) > CLEAR * range_of(line)
+
+
+def is_shown(line: Line) -> bool:
+    """Whether the log can show a gain at all; older records do not say, and count."""
+    return bool(line["facts"].get("can_show", True))
 
 
 def is_taken(line: Line) -> bool:
@@ -199,6 +207,7 @@ def tabulate(
         "false claims",
         "90 % covers",
         "clear gains taken",
+        "of those the log can show",
         "net value",
         "width / experiment",
         "seconds",
@@ -215,6 +224,7 @@ def _cells(part: Line) -> list[str]:
         f"{part['false_claims']} of {part['claims']}",
         show_share(part["coverage"]["0.9"]),
         f"{part['clear_taken']} of {part['clear']}",
+        f"{part['clear_shown_taken']} of {part['clear_shown']}",
         f"{part['net_value']:.2f}",
         "" if part["width_ratio"] is None else f"{part['width_ratio']:.1f}",
         "" if part["seconds"] is None else f"{part['seconds']:.1f}",
