@@ -84,7 +84,7 @@ def test_actions_beyond_those_of_the_log() -> None:
     assert find_departure(make_policy(BEST), tables) == ""
 
 
-def test_a_second_estimate_has_to_find_a_gain() -> None:
+def test_a_second_estimate_must_not_find_a_loss() -> None:
     assert find_disagreement(10.0, 0.5) == ""
     assert find_disagreement(10.0, -3.0) == (
         "It promises a net gain of 10; a second estimate of another kind says -3."

@@ -85,7 +85,7 @@ def find_departure(policy: Policy, problem: LearningProblem) -> str:
 
 
 def find_disagreement(claimed: float, second: float) -> str:
-    """Whether another kind of estimate finds no gain where the learner promises one.
+    """Whether another kind of estimate finds a loss where the learner promises a gain.
 
     Args:
         claimed: Net gain by the learner's own critics.

@@ -66,7 +66,7 @@ class NetActorCritic:
         cost_factor: Learn as if the switch cost so many times as much.
         settings: Critics, actor, epochs.
         examine: Whether a collapse is looked for: in the course of learning, in the actions, and
-            by linear critics, which have to find a gain too where states are vectors.
+            by linear critics, which must not find a loss where states are vectors.
     """
 
     kl_weight: float = 0.03
