@@ -11,6 +11,7 @@ from gymnasium.spaces import Discrete
 
 from nacre.costs import FiniteStates, LocalCost, TransportCost, groups
 from nacre.costs.family import SwitchingCost
+from nacre.costs.links import Link
 from nacre.inference.price import LEAST_MASS, Price, find_price
 from nacre.logs import Log
 from nacre.policies import TabularPolicy
@@ -85,6 +86,19 @@ def test_the_price_is_the_cost_at_every_weight(cost: SwitchingCost) -> None:
     )
     at_twice = price.at(twice.learning_weight, twice.transaction_weight)
     assert at_twice == pytest.approx(twice.evaluate(OLD, NEW, LOG).total, rel=1e-6)
+
+
+@pytest.mark.parametrize("link", ["identity", "times_states"])
+def test_at_its_own_weights_it_is_the_cost_to_the_last_digit(link: Link) -> None:
+    """In so many states that flows in single precision do not add up to one."""
+    rng = np.random.default_rng(100)
+    old, new = (TabularPolicy.from_probabilities(rng.dirichlet(np.ones(3), 999)) for _ in "ab")
+    cost = TransportCost(0.7, 0.3, PARTITION, state_measure=FiniteStates(), link=link)
+    breakdown = cost.evaluate(old, new)
+    assert find_price(cost, breakdown, old, new, LOG).total == pytest.approx(
+        breakdown.total, rel=1e-15
+    )
+    assert abs(breakdown.flows.sum() - 1.0) > 1e-7
 
 
 def test_what_is_not_linear_is_fixed() -> None:

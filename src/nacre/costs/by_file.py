@@ -158,7 +158,7 @@ def _combine(parts: list[Terms], cost: SwitchingCost, policy: Policy) -> CostBre
     learning = float(np.concatenate([one.learning for one in parts]).sum()) / n
     transaction = float(np.concatenate([one.transaction for one in parts]).sum()) / n
     flows = np.concatenate([one.flows for one in parts]).sum(axis=0) / n
-    kept = float(np.trace(flows))
+    masses = cost.statewise.masses(learning, transaction, flows)
     prices = cost.learning_weight * learning, cost.transaction_weight * transaction
     total = sum(prices)
     if cost.link != "identity":
@@ -167,8 +167,8 @@ def _combine(parts: list[Terms], cost: SwitchingCost, policy: Policy) -> CostBre
         total=total,
         learning=prices[0],
         transaction=prices[1],
-        learning_mass=float(flows.sum()) - kept,
-        transaction_mass=kept,
+        learning_mass=masses[0],
+        transaction_mass=masses[1],
         flows=flows,
         group_names=name_groups(cost.statewise, policy.action_space, own=cost.group_labels),
         per_state=np.empty(0),

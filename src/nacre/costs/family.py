@@ -258,10 +258,14 @@ class SwitchingCost:
         replicates = self.learning_weight * learning + self.transaction_weight * transaction
         costs = replicates.mean(axis=-1)
         chances = sample.probabilities
-        learning_price = self.learning_weight * float(chances @ learning.mean(axis=-1))
-        transaction_price = self.transaction_weight * float(chances @ transaction.mean(axis=-1))
+        averages = (
+            float(chances @ learning.mean(axis=-1)),
+            float(chances @ transaction.mean(axis=-1)),
+        )
+        learning_price = self.learning_weight * averages[0]
+        transaction_price = self.transaction_weight * averages[1]
         flows = np.asarray(terms.flows, np.float64).sum(axis=0)
-        kept = float(np.trace(flows))
+        masses = self.statewise.masses(*averages, flows)
         total, error = learning_price + transaction_price, sample.standard_error(replicates)
         if self.link != "identity":
             total, error = apply_link(self.link_function(policy.observation_space), total, error)
@@ -269,8 +273,8 @@ class SwitchingCost:
             total=total,
             learning=learning_price,
             transaction=transaction_price,
-            learning_mass=float(flows.sum()) - kept,
-            transaction_mass=kept,
+            learning_mass=masses[0],
+            transaction_mass=masses[1],
             flows=flows,
             group_names=names,
             per_state=costs,

@@ -98,6 +98,13 @@ class StatewiseCost(abc.ABC):
         """Numbers in the largest array of one state's comparison: fewer states at once if many."""
         return len(self.group_names(action_space)) ** 2
 
+    def masses(
+        self, learning: float, transaction: float, flows: Float[np.ndarray, "groups groups"]
+    ) -> tuple[float, float]:
+        """Mass that goes between groups and within them, of averages over the states."""
+        kept = float(np.trace(flows))
+        return float(flows.sum()) - kept, kept
+
 
 @dataclass(frozen=True)
 class Transport(StatewiseCost):
@@ -123,6 +130,15 @@ class Transport(StatewiseCost):
     def group_names(self, action_space: gymnasium.Space[Any]) -> tuple[str, ...]:
         """Names of the groups."""
         return self.groups.names(action_space)
+
+    def masses(
+        self, learning: float, transaction: float, flows: Float[np.ndarray, "groups groups"]
+    ) -> tuple[float, float]:
+        """The two terms themselves: c_l and c_t times them is the cost to the last digit.
+
+        Flows are added up in single precision.
+        """
+        return learning, transaction
 
 
 def compare_masses(old: Float[Array, "... groups"], new: Float[Array, "... groups"]) -> Comparison:
