@@ -12,7 +12,9 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
 
+import numpy as np
 import pytest
+from threadpoolctl import threadpool_info
 
 from nacre.parallel import local as engines
 from nacre.parallel.engine import Engine, map_tasks, open_engine
@@ -143,3 +145,16 @@ def test_processors_are_those_that_this_process_may_use(monkeypatch: pytest.Monk
     assert count_processors() == len(os.sched_getaffinity(0))
     monkeypatch.delattr(os, "sched_getaffinity")
     assert count_processors() == os.cpu_count()
+
+
+def count_threads() -> set[int]:
+    """Of the libraries of linear algebra that are loaded."""
+    np.linalg.solve(np.eye(2), np.ones(2))
+    return {each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"}
+
+
+def test_linear_algebra_has_one_thread_in_a_task_and_as_many_as_before_after_it() -> None:
+    before = count_threads()
+    with open_engine("threads") as workers:
+        assert workers.submit(count_threads).result() == {1}
+    assert count_threads() == before

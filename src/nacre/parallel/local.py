@@ -14,6 +14,8 @@ from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from threadpoolctl import threadpool_limits
+
 from nacre.parallel.payload import Answer, count_processors, name_content
 from nacre.parallel.remote import RemoteWorkers
 
@@ -36,14 +38,15 @@ class Threads(ThreadPoolExecutor):
 
 @contextlib.contextmanager
 def open_here(engine: Engine) -> Iterator[Threads]:
-    """Threads of this process.
+    """Threads of this process, in each of which linear algebra has one thread.
 
     When the block is left by an exception, tasks that have not begun are forgotten; those that have
     are waited for. Only an interruption by the user does not wait.
     """
     pool = Threads(engine.workers or count_processors(), TASK_THREAD)
     try:
-        yield pool
+        with threadpool_limits(limits=1):
+            yield pool
     except BaseException as error:
         # Whoever interrupts does not want to wait: tasks end by themselves, and nobody hears them.
         pool.shutdown(wait=not isinstance(error, KeyboardInterrupt), cancel_futures=True)
