@@ -69,6 +69,7 @@ def build(
     split = tasks.split_log(setting, checks=checks, report=NoProgress())
     chosen: dict[str, Any] = {"split": split, "finalists": finalists, "report": NoProgress()}
     results: dict[str, Any] = {"log checks": checks, "split": split, "finalists": finalists}
+    results["given"] = finalists
     results["costs"] = charge_finalists(setting, **chosen)
     results["learn noise-0.3"] = (finalists[0],)
     meter = tasks.prepare_overlap(setting, split=split, report=NoProgress())

@@ -377,6 +377,10 @@ def test_at_most_three_finalists_the_best_of_the_learning_part(
     assert [one.name for one in advice.finalists] == ["share 1.0"]
     assert [one.name for one in advice.record.candidates] == [one.name for one in advice.finalists]
     assert advice.candidate.name == "share 1.0"
+    untested = [note for note in advice.record.notes if "was not tested" in note]
+    assert [note.split(" was ")[0] for note in untested] == [
+        f"the candidate share {share}" for share in shares if share != 1.0
+    ]
     assert advice.record.interval_level == pytest.approx(0.95)
     # At a cost that takes more than a change gains, the smallest change is the best.
     high = ask_about_rooms(HIGH_PRICE, config=GIVEN_ALONE, candidates=given)

@@ -55,8 +55,22 @@ def test_keep_only_where_no_finalist_can_gain() -> None:
     worse, unknown = make_evidence(make_estimate(-9.0)), make_evidence(make_estimate(0.0))
     decision = RULE([worse, worse], USUAL)
     assert decision.verdict == "keep"
-    assert decision.reason.startswith("no candidate gains: the best gains at most -7.04")
+    assert decision.reason.startswith("no tested candidate gains: the best gains at most -7.04")
     assert RULE([worse, unknown], USUAL).verdict == "undecided"
+
+
+@pytest.mark.parametrize(
+    ("gain", "words"),
+    [
+        (10.0, "the net gain is at least 8.355 € with 95 % confidence"),
+        (-9.0, "no tested candidate gains: the best gains at most -7.355 € with 95 % confidence"),
+        (0.5, "a net gain of 0.5 € is expected but not proven"),
+        (-0.5, "no gain is proven and none is expected: -0.5 € after the cost"),
+    ],
+)
+def test_figures_of_a_reason_have_their_unit(gain: float, words: str) -> None:
+    counted = dataclasses.replace(USUAL, unit="€")
+    assert RULE([make_evidence(make_estimate(gain))], counted).reason == words
 
 
 def test_a_loss_that_may_be_none_is_not_kept() -> None:

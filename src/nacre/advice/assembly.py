@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from nacre.advice.entries import enter_finalists
 from nacre.advice.further import describe_further
 from nacre.advice.gathering import gather_evidence
+from nacre.advice.notes import list_notes
 from nacre.advice.old_value import value_old_policy
 from nacre.advice.provenance import describe_origin
 from nacre.advice.record import DecisionRecord
@@ -16,13 +17,12 @@ from nacre.advice.setting import Setting
 from nacre.advice.tasks import list_inapplicable
 from nacre.inference.evidence import Circumstances
 from nacre.inference.rule import apply_rule
-from nacre.learners.base import Candidate
 
 
 def build_advice(
     setting: Setting, results: Mapping[str, Any], execution: Mapping[str, Any], *, began: float
 ) -> Advice:
-    """Decide, and write down what the decision rests on."""
+    """Decide, and write down what the decision rests on; "given" are the user's candidates."""
     config, finalists = setting.config, results["finalists"]
     evidence = [gather_evidence(setting, results, place) for place in range(len(finalists))]
     checks = results["log checks"]
@@ -33,6 +33,7 @@ def build_advice(
         " ".join(checks.problems),
         config.look,
         config.looks,
+        unit=setting.cost.terms.unit,
     )
     learned = [one for name, some in results.items() if name.startswith("learn ") for one in some]
     decision = apply_rule(config.rule, evidence, circumstances)
@@ -56,7 +57,7 @@ def build_advice(
         log_checks=checks.as_json(),
         not_applicable=list_inapplicable(setting, results["split"]),
         forbidden=checks.reason,
-        notes=_remark(setting, checks, learned),
+        notes=list_notes(setting, results, learned),
         rule=config.rule.name,
         confidence_level=config.confidence,
         interval_level=decision.level,
@@ -68,20 +69,3 @@ def build_advice(
     return Advice(
         record, finalists, setting.old_policy, decision.chosen, setting, tuple(learned), returns
     )
-
-
-def _remark(setting: Setting, checks: Any, learned: Sequence[Candidate]) -> tuple[str, ...]:
-    """What has to be said of log, policy, and candidates that were dropped."""
-    notes = list(checks.problems)
-    notes += [f"{one.name} was not proposed. {one.problem}" for one in learned if one.problem]
-    if setting.undiscounted:
-        notes.append(
-            f"a discount of 1 is stood for by {setting.config.discount:.6g}, and what that changes "
-            "in the log is charged on every gain"
-        )
-    if setting.uncertainty > 0:
-        notes.append(
-            f"the old policy is a clone of the log: {setting.uncertainty:.1%} of its probability "
-            "may lie on the wrong actions, which the cost's error counts"
-        )
-    return tuple(notes)

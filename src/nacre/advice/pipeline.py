@@ -91,6 +91,7 @@ def advise(
     graph = plan_tasks(setting, given.candidates)
     with open_progress(progress) as heard:
         results, execution = run_tasks(graph, kept, heard, setting, engine)
+    results = {**results, "given": given.candidates}
     return build_advice(setting, results, execution, began=began - kept.seconds_before)
 
 

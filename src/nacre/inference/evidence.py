@@ -80,6 +80,7 @@ class Circumstances:
         look: Which look at a growing log this is.
         looks: 1 if there is no other look.
         n_finalists: That share the level, where a rule is shown only some of them.
+        unit: Of gains and costs, for sentences.
     """
 
     confidence: float = 0.95
@@ -89,6 +90,7 @@ class Circumstances:
     look: int = 1
     looks: int = 1
     n_finalists: int = 0
+    unit: str = ""
 
     def find_level(self, n_finalists: int) -> float:
         """The one-sided level of each finalist's bounds."""

@@ -19,12 +19,12 @@ def explain(
 ) -> tuple[str, str, int | None]:
     """Reason, remedy and further episodes, in plain words."""
     low, high = evidence.bounds(level)
-    confidence = f"{100 * circumstances.confidence:g} % confidence"
+    confidence, unit = f"{100 * circumstances.confidence:g} % confidence", circumstances.unit
     if verdict == "switch":
-        return f"the net gain is at least {low:.4g} with {confidence}", "", None
+        return f"the net gain is at least {_write(low, unit)} with {confidence}", "", None
     if verdict == "keep":
-        reason = f"no candidate gains: the best gains at most {high:.4g} with {confidence}"
-        return reason, "", None
+        most = f"the best gains at most {_write(high, unit)} with {confidence}"
+        return f"no tested candidate gains: {most}", "", None
     usable = list_informative(evidence.estimates)
     if not usable:
         reasons = "; ".join(f"{one.estimator}: {one.reason}" for one in evidence.estimates)
@@ -43,10 +43,10 @@ def explain(
         )
     mean = evidence.net_gain
     if mean <= 0:
-        reason = f"no gain is proven and none is expected: {mean:.4g} after the cost"
+        reason = f"no gain is proven and none is expected: {_write(mean, unit)} after the cost"
         return reason, "keep the old policy for now", None
     more = count_more_episodes(evidence, level, circumstances.n_episodes)
-    reason = f"a net gain of {mean:.4g} is expected but not proven"
+    reason = f"a net gain of {_write(mean, unit)} is expected but not proven"
     if more is None:
         return reason, "more of the same log would hardly settle it; try a smaller step", None
     return reason, f"about {more:,} further episodes could settle it", more
@@ -89,9 +89,12 @@ def _word_change(guardrail: GuardrailEvidence, how: str, harm: float, level: flo
     """Such as: rise by up to 0.021 an episode, where 0.005 is allowed."""
     terms, (least, most) = guardrail.terms, guardrail.allowed(level)
     verb = "rise" if terms.better == "lower" else "fall"
-    unit = f" {terms.unit}" if terms.unit else ""
-    allowed = least if how == "by up to" else most
-    return f"{verb} {how} {harm:.4g}{unit} an episode, where {allowed:.4g}{unit} is allowed"
+    allowed = _write(least if how == "by up to" else most, terms.unit)
+    return f"{verb} {how} {_write(harm, terms.unit)} an episode, where {allowed} is allowed"
+
+
+def _write(number: float, unit: str) -> str:
+    return f"{number:.4g} {unit}".rstrip()
 
 
 def count_more_episodes(evidence: Evidence, level: float, n_episodes: int) -> int | None:

@@ -141,7 +141,7 @@ def _guard(rule: Rule, evidence: Sequence[Evidence], circumstances: Circumstance
     if not left:
         shared = chosen.share_level(level)
         reason = "; ".join(state_broken(one, shared) for one in chosen.find_broken(level))
-        return _answer(decision, "keep", f"no candidate keeps to the guardrails: {reason}")
+        return _answer(decision, "keep", f"no tested candidate keeps to the guardrails: {reason}")
     unproven = chosen.find_unproven(level)
     if decision.verdict == "switch":
         found = explain_unproven(unproven, level, circumstances.n_episodes)

@@ -18,9 +18,19 @@ def make_steps(candidate: Candidate, old_policy: Policy) -> list[Candidate]:
         return []
     return [
         Candidate(
-            f"{candidate.name}-step{share:g}",
+            _name_step(candidate, share),
             mix_policies(old_policy, candidate.policy, share),
             f"{candidate.origin}; in {100 * share:g} % of all steps, else the old policy",
         )
         for share in STEPS
     ]
+
+
+def is_step(one: Candidate, candidate: Candidate) -> bool:
+    """Whether one is a smaller step towards a candidate."""
+    named = one.name in [_name_step(candidate, share) for share in STEPS]
+    return named and one.origin.startswith(f"{candidate.origin}; ")
+
+
+def _name_step(candidate: Candidate, share: float) -> str:
+    return f"{candidate.name}-step{share:g}"

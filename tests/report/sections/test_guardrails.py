@@ -83,7 +83,7 @@ def test_an_open_guardrail_is_the_reason_in_every_sentence(document: dict[str, A
 
 def test_broken_ones_rule_every_candidate_out(document: dict[str, Any]) -> None:
     record = build(document, "keep", -9.0)
-    assert "every candidate breaks a guardrail" in state_verdict(record)
+    assert "every tested candidate breaks a guardrail" in state_verdict(record)
     assert list_steps(record)[-1] == (
         "Ask again with a candidate that does not make this worse: complaints."
     )
@@ -91,7 +91,7 @@ def test_broken_ones_rule_every_candidate_out(document: dict[str, Any]) -> None:
     assert all("keep at any weight" in one for one in state_break_even(context.prices))
     assert context.prices.decide_at(0.0, 0.0).why == "ruled_out"
     some = build(document, "keep", -9.0, 9.0)
-    assert "no candidate that keeps to the guardrails gains" in state_verdict(some)
+    assert "no tested candidate that keeps to the guardrails gains" in state_verdict(some)
     assert agrees(build_context(some)) == (
         build_context(some).prices.decide_at(*context.prices.weights).verdict == "keep"
     )

@@ -26,14 +26,14 @@ def _change(record: DecisionRecord, **changed: Any) -> DecisionRecord:
     ("changed", "words"),
     [
         ({"verdict": "switch"}, "Replace the old policy by “nac-0.3”. After the switching cost"),
-        ({"verdict": "keep"}, "no candidate gains more than the switch costs"),
-        ({"verdict": "keep", "net_gain": UNKNOWN}, "no candidate could be evaluated"),
+        ({"verdict": "keep"}, "no tested candidate gains more than the switch costs"),
+        ({"verdict": "keep", "net_gain": UNKNOWN}, "no tested candidate could be evaluated"),
         ({"verdict": "undecided"}, "is expected to gain 6.0 after the switching cost, but this is"),
         ({"verdict": "undecided", "forbidden": "why"}, "this log allows no switch"),
         ({"verdict": "undecided", "net_gain": UNKNOWN}, "cannot tell what “nac-0.3” gains"),
         (
             {"verdict": "undecided", "net_gain": Interval(mean=-1.0, low=-2.0, high=1.0)},
-            "no gain is expected of any candidate, but a gain is not ruled out",
+            "no gain is expected of any tested candidate, but a gain is not ruled out",
         ),
     ],
 )

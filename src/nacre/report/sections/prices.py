@@ -23,20 +23,20 @@ from nacre.report.text import format_number
 NAMES = ("learning", "transaction")
 REASONS = {
     "above": "The lower bound of the net gain is above zero.",
-    "below": "The upper bounds of all candidates are below zero.",
+    "below": "The upper bounds of all tested candidates are below zero.",
     "both": "The bounds lie on both sides of zero.",
     "other": "The upper bound of this candidate is below zero, but another one may still gain.",
     "unknown": "The log gives no bounds of the net gain.",
     "forbidden": "This log allows no switch at any weight; see the checks of the log.",
     "guardrail": "The net gain is proven, but not that all guardrails hold; see the guardrails.",
-    "ruled_out": "Every candidate has an upper bound below zero, or breaks a guardrail.",
+    "ruled_out": "Every tested candidate has an upper bound below zero, or breaks a guardrail.",
 }
 POINTS = REASONS | {
     "above": "The net gain is above zero; the rule compares point estimates.",
     "below": "The net gain is not above zero; the rule compares point estimates.",
-    "unknown": "No candidate could be evaluated.",
+    "unknown": "No tested candidate could be evaluated.",
     "guardrail": "A net gain is expected, but not all guardrails are proven; see the guardrails.",
-    "ruled_out": "Every candidate is expected to gain nothing, or breaks a guardrail.",
+    "ruled_out": "Every tested candidate is expected to gain nothing, or breaks a guardrail.",
 }
 TOLERANCE = 1e-4
 """As a share of the interval: recorded and tried bounds that differ less are the same."""

@@ -77,7 +77,7 @@ def state_verdict(record: DecisionRecord) -> str:
         )
     if record.verdict == "keep":
         if mean is None:
-            return "Keep the old policy: no candidate could be evaluated."
+            return "Keep the old policy: no tested candidate could be evaluated."
         return (
             f"Keep the old policy: {_rule_out(record)}. The best of them, "
             f"{name}, has a net gain of {gain}."
@@ -95,18 +95,20 @@ def state_verdict(record: DecisionRecord) -> str:
     other = find_possible(record)
     if other is not None:
         return (
-            f"{start}: no gain is expected of any candidate, and {name} is ruled out, but "
+            f"{start}: no gain is expected of any tested candidate, and {name} is ruled out, but "
             f"“{clean(other.name, LONGEST_NAME)}” may still gain: {state_interval(other.net_gain)}."
         )
-    return f"{start}: no gain is expected of any candidate, but a gain is not ruled out."
+    return f"{start}: no gain is expected of any tested candidate, but a gain is not ruled out."
 
 
 def _rule_out(record: DecisionRecord) -> str:
-    """Why no candidate is left."""
+    """Why no tested candidate is left."""
     broken = [bool(one.broken) for one in record.candidates]
     if all(broken):
-        return "every candidate breaks a guardrail"
-    which = "no candidate that keeps to the guardrails" if any(broken) else "no candidate"
+        return "every tested candidate breaks a guardrail"
+    which = (
+        "no tested candidate that keeps to the guardrails" if any(broken) else "no tested candidate"
+    )
     return f"{which} gains more than the switch costs"
 
 
