@@ -2,8 +2,7 @@
 
     PYTHONPATH=. python scripts/campaigns/same_bits.py --out results/faults
 
-Every case is a command, run once on processes of this machine and once on each other engine with
-two workers of its own. Compared are the documents that it leaves, without times and what says how
+Every case is a command, run once on each engine with two workers of its own. Compared are the documents that it leaves, without times and what says how
 they were made. The case `shards` asks for the same advice about one log in one, three and seven
 files. Where an extra is not installed its engine has no lines. What this commit has a line for is
 not run again.
@@ -15,7 +14,6 @@ import argparse
 import hashlib
 import importlib.util
 import json
-import os
 import subprocess
 import sys
 import time
@@ -35,7 +33,7 @@ from nacre.logs import read_log, write_log
 from nacre.policies import MLPPolicy, Signature, write_policy
 from nacre.versions import find_commit
 
-EXTRAS = {"local": "nacre", "dask": "distributed", "ray": "ray"}
+EXTRAS = {"threads": "nacre", "local": "nacre", "dask": "distributed", "ray": "ray"}
 SHARDS = (1, 3, 7)
 APART = {"wall_seconds", "seconds", "execution", "created", "memory_megabytes", "timings"}
 """Fields that say when, where and how fast something was made."""
@@ -98,7 +96,6 @@ def run(folder: Path, command: list[str]) -> None:
         cwd=folder,
         capture_output=True,
         text=True,
-        env=os.environ | {"NPROC": "1"},
     )
     if done.returncode:
         raise SystemExit(f"{' '.join(command)}: {done.stdout[-500:]} {done.stderr[-1500:]}")

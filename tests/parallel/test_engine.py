@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 import functools
 import sys
-import types
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
@@ -164,18 +164,16 @@ def test_an_engine_that_is_not_installed_says_which_extra(
         pass
 
 
-def test_a_node_of_ray_that_does_not_start_is_told_in_one_line(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("step", ["init", "get"])
+def test_what_ray_does_not_start_is_told_in_one_line(
+    step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ray = types.ModuleType("ray")
-
-    def init(**options: Any) -> None:
-        raise Exception("The current node timed out during startup.\nMore.")  # noqa: TRY002
-
-    ray.init = init  # type: ignore[attr-defined]
+    ray, ended = MagicMock(), "timed out during startup."
+    getattr(ray, step).side_effect = Exception(f"It {ended}\nMore.")
     monkeypatch.setitem(sys.modules, "ray", ray)
     with pytest.raises(InputError, match=r"timed out during startup\.\); .*engine local"):
         open_engine("ray").__enter__()
+    ray.shutdown.assert_called_once_with()
 
 
 def test_a_log_that_changes_meanwhile_is_refused(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from threadpoolctl import threadpool_info
 
 from nacre.advice.record import read_decision
 from nacre.costs.toml import write_cost
@@ -20,7 +21,7 @@ from nacre.errors import InputError
 from nacre.logs import read_log, write_log
 from nacre.parallel import dask_engine
 from nacre.parallel.engine import Engine, open_engine
-from nacre.parallel.payload import SINGLE_THREAD
+from nacre.parallel.payload import count_processors
 from nacre.policies import write_policy
 from tests.support.rooms import BEST, OLD, ask_about_rooms, make_cost, make_policy, sample_rooms
 
@@ -113,21 +114,23 @@ def test_a_killed_worker_changes_no_bit(folder: Path, tmp_path: Path, scheduler:
     assert killed != list(scheduler.run(os.getpid).values())
 
 
-def test_threads_of_a_worker_are_set_before_it_imports_anything(scheduler: Any) -> None:
-    (numbers,) = scheduler.run(lambda: [os.environ.get(name) for name in SINGLE_THREAD]).values()
-    assert numbers == ["1"] * len(SINGLE_THREAD)
+def test_a_worker_of_dask_has_one_thread_for_each_task(scheduler: Any) -> None:
+    with open_engine(Engine("dask", scheduler.scheduler.address)) as workers:
+        assert workers.submit(count_processors).result(timeout=200) == 1
+        threads = {each["num_threads"] for each in workers.submit(threadpool_info).result()}
+        assert threads == {1}
 
 
-def test_a_worker_that_dask_has_dropped_is_started_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_that_ends_is_started_again_however_often() -> None:
     pytest.importorskip("distributed", reason="Dask is not installed")
-    monkeypatch.setattr(dask_engine, "LONGEST_WITHOUT", 4.0)
     with dask_engine.start_cluster(1) as cluster:
-        (nanny,) = cluster.workers.values()
-        # As after a process that died while it started: nobody starts it again.
-        cluster.sync(nanny.kill)
-        monkeypatch.setattr(dask_engine, "LONGEST_WITHOUT", 240.0)
-        with open_engine(Engine("dask", cluster.scheduler_address)) as workers:
-            assert workers.submit(int, "12").result(timeout=200) == 12
+        killed = set()
+        for _ in range(3):
+            with open_engine(Engine("dask", cluster.scheduler_address)) as workers:
+                process = workers.submit(os.getpid).result(timeout=200)
+            os.kill(process, signal.SIGKILL)
+            killed.add(process)
+        assert len(killed) == 3
 
 
 def test_nobody_waits_for_ever_where_there_are_no_workers(monkeypatch: pytest.MonkeyPatch) -> None:

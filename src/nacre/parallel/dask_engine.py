@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import logging
+import multiprocessing
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -11,13 +15,16 @@ from typing import Any
 
 from nacre.errors import InputError
 from nacre.parallel.engine import Engine
-from nacre.parallel.payload import SINGLE_THREAD, Answer, count_processors
+from nacre.parallel.local import settle
+from nacre.parallel.payload import Answer, count_processors
 from nacre.parallel.remote import RemoteWorkers
 
 PATIENCE = "30s"
 """How long a scheduler may take to answer."""
 LONGEST_WITHOUT = 300.0
 """Seconds without any worker after which nobody waits longer."""
+REST = 0.5
+"""Seconds after which a worker that has ended is begun again."""
 
 
 @contextlib.contextmanager
@@ -49,32 +56,67 @@ def open_dask(engine: Engine) -> Iterator[RemoteWorkers]:
 
 @contextlib.contextmanager
 def start_cluster(workers: int) -> Iterator[Any]:
-    """A scheduler and workers of this machine; a worker that is killed is started again.
+    """A scheduler and workers of this machine, each kept to one processor.
 
-    Dask gives a killed worker 15 seconds to come back and then drops it for good; on a busy machine
-    it takes longer. One that dies while it starts Dask drops as well. So workers that are missing
-    for longer are asked for anew. A new process imports what the script imports that began it, so
-    that its threads are counted before the first task: their number is set before the process
-    begins.
+    A worker that ends is started again, whatever ended it and however often. Dask's own keepers
+    give up one that dies while it starts or that takes longer than they wait.
     """
-    import dask
     import distributed
 
     with (
-        dask.config.set({"distributed.deploy.lost-worker-timeout": f"{LONGEST_WITHOUT / 2:g}s"}),
-        dask.config.set(
-            {f"distributed.nanny.pre-spawn-environ.{one}": "1" for one in SINGLE_THREAD}
-        ),
         distributed.LocalCluster(
-            n_workers=workers,
-            threads_per_worker=1,
-            processes=True,
-            dashboard_address="127.0.0.1:0",
-            silence_logs=50,
+            n_workers=0, processes=True, dashboard_address="127.0.0.1:0", silence_logs=50
         ) as cluster,
-        _repeat(lambda: cluster.scale(workers)),
+        tempfile.TemporaryDirectory(prefix="nacre-dask-", ignore_cleanup_errors=True) as folder,
+        contextlib.ExitStack() as stack,
     ):
+        for place in range(workers):
+            options = {"memory_limit": 1.0 / workers, "local_directory": folder}
+            stack.enter_context(_keep_running(cluster.scheduler_address, place, options))
         yield cluster
+
+
+@contextlib.contextmanager
+def _keep_running(address: str, place: int, options: dict[str, Any]) -> Iterator[None]:
+    """A process with a worker, begun again whenever it ends, as long as the block lasts."""
+    context, ended = multiprocessing.get_context("spawn"), threading.Event()
+
+    def begin() -> Any:
+        process = context.Process(target=_serve, args=(address, place, options))
+        process.start()
+        return process
+
+    process = begin()
+
+    def keep() -> None:
+        nonlocal process
+        while not ended.is_set():
+            process.join(REST)
+            if not process.is_alive() and not ended.wait(REST):
+                process = begin()
+
+    thread = threading.Thread(target=keep, name="nacre-keep", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+        process.kill()
+        process.join()
+
+
+def _serve(address: str, place: int, options: dict[str, Any]) -> None:
+    """A worker of a scheduler, until that ends it."""
+    settle(place)
+    import distributed
+
+    async def work() -> None:
+        async with distributed.Worker(address, nthreads=1, **options) as worker:
+            await worker.finished()
+
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    asyncio.run(work())
 
 
 @contextlib.contextmanager

@@ -23,6 +23,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from threadpoolctl import threadpool_limits
+
 from nacre.errors import InputError
 from nacre.versions import find_versions, hash_code
 
@@ -212,6 +214,8 @@ def prepare_worker() -> None:
     Raises:
         InputError: If JAX was started here with more.
     """
+    # Libraries that are here already have read their settings.
+    threadpool_limits(limits=1)
     if "jax" not in sys.modules:
         os.environ.update(dict.fromkeys(SINGLE_THREAD, "1"))
     elif os.environ.get("NPROC") != "1" and count_processors() > 1:

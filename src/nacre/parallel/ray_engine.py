@@ -14,6 +14,9 @@ from nacre.parallel.engine import Engine
 from nacre.parallel.payload import Answer, count_processors
 from nacre.parallel.remote import RemoteWorkers
 
+LONGEST_START = 300.0
+"""Seconds that the first worker of this machine may take to start."""
+
 
 @contextlib.contextmanager
 def open_ray(engine: Engine) -> Iterator[RemoteWorkers]:
@@ -35,7 +38,11 @@ def open_ray(engine: Engine) -> Iterator[RemoteWorkers]:
         options["address"] = engine.address
     try:
         context = ray.init(**options)
+        if engine.address is None:
+            # A node may be there whose workers never start: tasks would wait for ever.
+            ray.get(ray.remote(count_processors).remote(), timeout=LONGEST_START)
     except Exception as error:
+        ray.shutdown()
         # Ray raises plain exceptions too: for a node that does not start in time, say.
         text = (str(error).splitlines() or [type(error).__name__])[0][:200]
         remedy = "check the address, or start one with ray start"
