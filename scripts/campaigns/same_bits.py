@@ -2,10 +2,10 @@
 
     PYTHONPATH=. python scripts/campaigns/same_bits.py --out results/faults
 
-Every case is a command, run once on each engine with two workers of its own. Compared are the documents that it leaves, without times and what says how
-they were made. The case `shards` asks for the same advice about one log in one, three and seven
-files. Where an extra is not installed its engine has no lines. What this commit has a line for is
-not run again.
+Every case is a command, run once on each engine with two workers of its own. Compared are the
+documents that it leaves, without times and what says how they were made. The case `shards` asks for
+the same advice about one log in one, three and seven files. Where an extra is not installed its
+engine has no lines. What this commit has a line for is not run again.
 """
 
 from __future__ import annotations
