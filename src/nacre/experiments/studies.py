@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import jax
-
 from nacre.errors import InputError
 from nacre.experiments import (
     attacks,
@@ -29,12 +27,10 @@ from nacre.experiments import (
 from nacre.experiments.old_policies import SHIPPED
 from nacre.experiments.records import CACHE, Record, append_line, read_lines
 from nacre.experiments.run import parse_seeds
+from nacre.parallel.memory import let_programs_go
 from nacre.versions import find_commit, find_versions
 
 FOLDER = "studies"
-KEPT_PROGRAMS = 16
-"""Records after which compiled programs are let go: each log has its own, and hundreds of logs more
-than a process may map."""
 
 
 @dataclass(frozen=True)
@@ -160,8 +156,7 @@ def run_study(
         record = study.run_one(run, out / CACHE / FOLDER / study.name, old_policies)
         made.append(record | {"versions": find_versions(), "commit": find_commit()})
         append_line(file, made[-1])
-        if len(made) % KEPT_PROGRAMS == 0:
-            jax.clear_caches()
+        let_programs_go()
     return made
 
 

@@ -26,6 +26,7 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 from nacre.errors import InputError
+from nacre.parallel.memory import let_programs_go
 from nacre.versions import find_versions, hash_code
 
 MOST_KEPT = 4
@@ -205,6 +206,7 @@ def run_task(
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     memory = peak if sys.platform == "darwin" else 1024 * peak
     figures = Figures(seconds, len(task), len(content), memory, platform.node())
+    let_programs_go()
     return Answer(content, failed, figures)
 
 
