@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import os
+import pickle
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -14,6 +17,7 @@ import pytest
 from nacre.errors import InputError
 from nacre.files import isolation
 from nacre.files.isolation import is_isolating, run_isolated
+from nacre.files.warden import write_message
 from nacre.logs import read_log, write_log
 from nacre.logs.storage.arena import Arena, open_memory, take_arrays
 from tests.support.logs import assert_same, make_log
@@ -121,3 +125,23 @@ def test_places_that_cannot_be_are_refused(place: list[Any]) -> None:
         Arena(name, 4096)
         with pytest.raises(ValueError):
             take_arrays(handle, {"x": place})
+
+
+def test_a_reader_whose_asker_was_killed_ends_in_silence() -> None:
+    serve = f"import sys; sys.path[:] = {sys.path!r}; from nacre.files.warden import serve; serve()"
+    process = subprocess.Popen(  # noqa: S603 - our own interpreter
+        [sys.executable, "-c", serve],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdout.close()
+    request = {"modules": (), "function": f"{__name__}:answer", "arguments": {"value": 1}}
+    write_message(process.stdin, pickle.dumps(request | {"seconds": 10, "memory": 2**30}))
+    process.stdin.close()
+    assert process.stderr is not None
+    with process.stderr as told:
+        assert told.read() == b""
+    assert process.wait() == 1

@@ -31,7 +31,12 @@ def serve() -> None:
     # Whatever a library prints must not be taken for an answer.
     os.dup2(2, 1)
     while (request := read_message(given)) is not None:
-        write_message(answers, json.dumps(_answer(pickle.loads(request))).encode())  # noqa: S301
+        answer = json.dumps(_answer(pickle.loads(request))).encode()  # noqa: S301
+        try:
+            write_message(answers, answer)
+        except BrokenPipeError:
+            # Who asked was killed, and nobody is left to tell.
+            os._exit(1)
 
 
 class _WithoutPandas(importlib.abc.MetaPathFinder):
