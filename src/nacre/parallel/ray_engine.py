@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from typing import Any
@@ -37,7 +38,10 @@ def open_ray(engine: Engine) -> Iterator[RemoteWorkers]:
     else:
         options["address"] = engine.address
     try:
-        context = ray.init(**options)
+        with warnings.catch_warnings():
+            # JAX warns of forks: Ray's are to run other programs, which need no thread of JAX's.
+            warnings.simplefilter("ignore", RuntimeWarning)
+            context = ray.init(**options)
         if engine.address is None:
             # A node may be there whose workers never start: tasks would wait for ever.
             ray.get(ray.remote(count_processors).remote(), timeout=LONGEST_START)
