@@ -33,10 +33,10 @@ def test_the_verdict_and_what_it_rests_on_are_printed(shown: object) -> None:
     for part in (
         "SWITCH",
         "because",
-        "net gain    2.5 [1.5, 3.5]",
+        "net gain    2.5 (1.5 to 3.5)",
         "basis       fitted_q (model)",
-        "old value   2 [1.5, 2.5]  returns of the log",
-        "new value   5 [4, 6]  candidate mine",
+        "old value   2.00 (1.50 to 2.50), returns of the log",
+        "new value   5.0 (4.0 to 6.0), candidate mine",
         "break-even  switch up to learning weight 5 or transaction weight 2",
         "note: a remark",
         "note: a note",
@@ -59,7 +59,7 @@ def test_what_is_not_known_is_said_to_be(shown: object) -> None:
     for part in (
         "UNDECIDED",
         "log episodes with more exploration",
-        "net gain    unknown [unknown, unknown]",
+        "net gain    unknown (bounds unknown)",
         "no informative estimator",
         "none: no weight changes the answer",
     ):

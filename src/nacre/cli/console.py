@@ -34,8 +34,9 @@ from nacre.logs.schema.spaces import space_to_json
 from nacre.report.guardrails import state_guardrails
 from nacre.report.sections.base import build_context
 from nacre.report.segments import state_segments
-from nacre.report.terms import read_unit, state_highest_cost, state_payback, state_scope
-from nacre.report.text import spell_numbers
+from nacre.report.sentences import state_interval
+from nacre.report.terms import add_unit, read_unit, state_highest_cost, state_payback, state_scope
+from nacre.report.text import format_number, spell_numbers
 
 WIDEST_MATRIX = 6
 LONGEST_LIST = 12
@@ -286,26 +287,29 @@ def open_counter(label: str, total: int, *, quiet: bool) -> Iterator[Callable[[i
 def print_advice(advice: Advice, out: Path | None) -> None:
     """Print the verdict and what it rests on."""
     record = advice.record
-    cost, basis = record.cost, ", ".join(record.basis) or "no informative estimator"
-    unit = f" {read_unit(record)}".rstrip()
+    basis, unit = ", ".join(record.basis) or "no informative estimator", read_unit(record)
+    total, learning, transaction = (
+        add_unit(format_number(part), unit)
+        for part in (record.cost.total, record.cost.learning, record.cost.transaction)
+    )
     lines = [
         record.verdict.upper(),
         spell_numbers(record.reason),
         *([record.remedy] if record.remedy else []),
         "",
         *_state_terms(record),
-        f"net gain    {format_interval(record.net_gain)}{unit}",
+        f"net gain    {format_interval(record.net_gain, unit)}",
         f"basis       {basis}",
-        f"old value   {format_interval(record.old_value)}  {record.old_value.method}",
-        f"new value   {format_interval(record.new_value)}  candidate {record.chosen}",
-        f"cost        {_show(cost.total)}{unit} = learning {_show(cost.learning)} + transaction "
-        f"{_show(cost.transaction)}",
-        f"break-even  {_show_break_even(record.break_even)}",
+        f"old value   {format_interval(record.old_value, unit)}, {record.old_value.method}",
+        f"new value   {format_interval(record.new_value, unit)}, candidate {record.chosen}",
+        f"cost        {total} = learning {learning} + transaction {transaction}",
+        f"break-even  {_show_break_even(record.break_even, unit)}",
         *state_guardrails(record.chosen_entry),
         *state_segments(record.chosen_entry),
     ]
     console = _console()
-    console.print(Panel("\n".join(lines), title="nacre", expand=False), markup=False)
+    text = "\n".join(lines).replace("\u00a0", " ")
+    console.print(Panel(text, title="nacre", expand=False), markup=False)
     for note in (*record.notes, *advice.chosen.notes):
         console.print(f"note: {note}", markup=False)
     if out is not None:
@@ -318,24 +322,16 @@ def _state_terms(record: DecisionRecord) -> list[str]:
         return []
     line = build_context(record).line
     said = (state_scope(record), state_payback(record), state_highest_cost(line, record))
-    return [*(sentence.replace("\u00a0", " ") for sentence in said if sentence), ""]
+    return [*(sentence for sentence in said if sentence), ""]
 
 
-def format_interval(estimate: Interval) -> str:
-    """A number between its bounds, as far as they are known."""
-    mean, low, high = (
-        "unknown" if number is None else _show(number)
-        for number in (estimate.mean, estimate.low, estimate.high)
-    )
-    return f"{mean} [{low}, {high}]"
+def format_interval(estimate: Interval, unit: str = "") -> str:
+    """As on the page; bounds that are not known are said to be."""
+    text = state_interval(estimate, unit).replace("\u00a0", " ")
+    return f"{text} (bounds unknown)" if None in (estimate.low, estimate.high) else text
 
 
-def _show(number: float) -> str:
-    """Four digits; large numbers whole, never with powers of ten."""
-    return f"{number:,.0f}" if 1e4 <= abs(number) < 1e15 else f"{number:.4g}"
-
-
-def _show_break_even(break_even: BreakEvenEntry) -> str:
+def _show_break_even(break_even: BreakEvenEntry, unit: str) -> str:
     weights = {
         "learning": break_even.learning_weight,
         "transaction": break_even.transaction_weight,
@@ -343,5 +339,9 @@ def _show_break_even(break_even: BreakEvenEntry) -> str:
     known = {name: weight for name, weight in weights.items() if weight is not None}
     if not known:
         return "none: no weight changes the answer"
-    parts = [f"{name} weight {_show(weight)}" for name, weight in known.items() if weight > 0]
+    parts = [
+        f"{name} weight {add_unit(format_number(weight), unit)}"
+        for name, weight in known.items()
+        if weight > 0
+    ]
     return f"switch up to {' or '.join(parts)}" if parts else "not even a free switch is proven"

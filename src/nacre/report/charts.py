@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from nacre.report.svg import WIDTH, Axis, element, fit_axis, fit_text, line, measure, picture, text
+from nacre.report.terms import add_unit
 from nacre.report.text import clean, format_number, format_share
 
 LEFT, RIGHT = 8.0, WIDTH - 8.0
@@ -104,11 +105,12 @@ def draw_tried(axis: Axis) -> Markup:
     return picture("Net gain at these weights, against zero", 50, *draw_scale(axis, 28), moved)
 
 
-def draw_cost(learning: float, transaction: float) -> Markup:
+def draw_cost(learning: float, transaction: float, unit: str = "") -> Markup:
     """Both parts of the cost as one bar."""
     whole = learning + transaction
     split = LEFT + (RIGHT - LEFT) * (learning / whole if whole > 0 else 0.0)
-    names = f"learning {format_number(learning)}", f"transaction {format_number(transaction)}"
+    shown = [add_unit(format_number(part), unit) for part in (learning, transaction)]
+    names = f"learning {shown[0]}", f"transaction {shown[1]}"
     bars = [
         element("rect", x=LEFT, y=22.0, width=split - LEFT, height=22.0, class_="learning"),
         element("rect", x=split, y=22.0, width=RIGHT - split, height=22.0, class_="transaction"),

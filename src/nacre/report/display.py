@@ -11,7 +11,7 @@ from nacre.report.sections.estimators import list_rows
 from nacre.report.sections.verdict import state_bounds, state_remedy, state_verdict
 from nacre.report.segments import state_shares
 from nacre.report.sentences import HEADLINES, state_interval
-from nacre.report.terms import state_highest_cost, state_payback, state_scope
+from nacre.report.terms import add_unit, state_highest_cost, state_payback, state_scope
 from nacre.report.text import clean, format_number
 
 
@@ -30,14 +30,14 @@ def format_decision(record: DecisionRecord) -> str:
     candidates = [
         (
             clean(one.name, 60),
-            state_interval(one.net_gain),
-            format_number(one.cost.total),
+            state_interval(one.net_gain, context.unit),
+            add_unit(format_number(one.cost.total), context.unit),
             "chosen" if one is context.chosen and record.verdict == "switch" else "",
         )
         for one in record.candidates
     ]
     estimates = [
-        (clean(row.estimate.estimator, 60), state_interval(row.interval), row.remark)
+        (clean(row.estimate.estimator, 60), state_interval(row.interval, context.unit), row.remark)
         for row in list_rows(context.chosen, record.interval_level)
     ]
     return "\n".join(

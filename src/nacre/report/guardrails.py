@@ -11,14 +11,18 @@ LONGEST_UNIT = 24
 
 
 def name_outcome(entry: GuardrailEntry) -> str:
-    """The column with its unit, and which way is better."""
-    unit = f", in {_clean_unit(entry)}" if entry.unit else ""
-    return f"{clean(entry.column)}{unit} ({entry.better} is better)"
+    """The column, and which way is better."""
+    return f"{clean(entry.column)} ({entry.better} is better)"
+
+
+def state_old(entry: GuardrailEntry) -> str:
+    """The old policy's outcome."""
+    return add_unit(format_number(entry.old_value, entry.old_error), _clean_unit(entry))
 
 
 def state_change(entry: GuardrailEntry) -> str:
     """The outcome's change in one episode, with its bounds."""
-    return add_unit(state_interval(entry.change), _clean_unit(entry))
+    return state_interval(entry.change, _clean_unit(entry))
 
 
 def state_allowed(entry: GuardrailEntry) -> str:

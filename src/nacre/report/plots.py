@@ -67,7 +67,7 @@ def plot_break_even(record: DecisionRecord, axes: Any = None) -> Any:
         if 0 < end <= weights[-1]:
             label = f"{name} {end:.3g}"
             axes.axvline(end, color=COLOURS["old"], linestyle="--", label=label)
-    axes.set_xlabel("learning weight")
+    axes.set_xlabel(_label("learning weight", context.unit))
     axes.set_ylabel(_label("net gain", context.unit))
     axes.legend()
     return axes

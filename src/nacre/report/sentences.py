@@ -6,15 +6,22 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nacre.advice.record import DecisionRecord, Interval, Value
-from nacre.report.text import clean, format_bound, format_level, format_number, half_width
+from nacre.report.terms import add_unit
+from nacre.report.text import (
+    clean,
+    format_bound,
+    format_level,
+    format_number,
+    half_width,
+)
 
 HEADLINES = {"switch": "Switch", "keep": "Keep", "undecided": "Undecided: keep for now"}
 
 
-def state_interval(interval: Interval) -> str:
-    """Mean and bounds with the digits that they deserve."""
+def state_interval(interval: Interval, unit: str = "") -> str:
+    """Mean with its unit, and bounds, with the digits that they deserve."""
     spread = half_width(interval.low, interval.high)
-    mean = format_number(interval.mean, spread)
+    mean = add_unit(format_number(interval.mean, spread), unit)
     if spread is None:
         return mean
     return f"{mean} ({format_bound(interval.low, spread)} to {format_bound(interval.high, spread)})"

@@ -9,6 +9,7 @@ import jinja2
 from markupsafe import Markup
 
 from nacre.report.sentences import capitalise, state_interval
+from nacre.report.terms import add_unit
 from nacre.report.text import clean, format_level, format_number, format_percent, format_share
 
 ASSETS = Path(__file__).parent / "assets"
@@ -42,6 +43,7 @@ def _open_environment() -> jinja2.Environment:
         "share": format_share,
         "level": format_level,
         "interval": state_interval,
+        "unit": add_unit,
         "sentence": capitalise,
     }
     return environment

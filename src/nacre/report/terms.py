@@ -8,7 +8,7 @@ from typing import Any
 
 from nacre.advice.record import DecisionRecord, Interval
 from nacre.inference.break_even import NetGainLine
-from nacre.report.text import NARROW, clean, format_number, half_width
+from nacre.report.text import NARROW, UNKNOWN, clean, format_number, half_width
 
 LONGEST_UNIT = 24
 
@@ -21,7 +21,7 @@ def read_unit(record: DecisionRecord) -> str:
 
 def add_unit(text: str, unit: str) -> str:
     """A number with its unit, which stays beside it when lines are broken."""
-    return f"{text}{NARROW}{unit}" if unit else text
+    return f"{text}{NARROW}{unit}" if unit and text != UNKNOWN else text
 
 
 def state_scope(record: DecisionRecord) -> str:

@@ -256,11 +256,11 @@ def test_values_are_printed_with_intervals_methods_and_notes(
     new = ("--old-policy", CART / "new.safetensors")
     assert invoke(*EVALUATE, *new, "--start", "1,2", "--discount", "0.9") == (
         0,
-        "value       4.5 [4, 5]  returns of the log\n"
-        "by returns  4.5 [4, 5]\n"
-        "as fitted   4 [3, 5]\n"
-        "old policy  3 [2, 4]\n"
-        "difference  1 [0.5, 1.5]\n"
+        "value       4.50 (4.00 to 5.00), returns of the log\n"
+        "by returns  4.50 (4.00 to 5.00)\n"
+        "as fitted   4.0 (3.0 to 5.0)\n"
+        "old policy  3.0 (2.0 to 4.0)\n"
+        "difference  1.00 (0.50 to 1.50)\n"
         "note: a note\n",
         "",
     )
@@ -310,4 +310,4 @@ def test_quiet_is_the_value_alone_and_a_breakdown_is_a_failure(
     # What is not known is no number.
     question["answer"] = make_valuation(healthy=False, returns=False, fitted=None)
     assert invoke(*EVALUATE, "-q") == (1, "unknown\n", "")
-    assert "as fitted   unknown [3, 5]" in invoke(*EVALUATE).out
+    assert "as fitted   unknown (3.0 to 5.0)" in invoke(*EVALUATE).out

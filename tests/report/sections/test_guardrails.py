@@ -27,8 +27,8 @@ def test_a_row_says_what_changes_and_what_is_allowed(document: dict[str, Any]) -
     record = build(document, "switch", 9.0)
     page = str(Guardrails().render(build_context(record))).replace("\u00a0", " ")
     assert (
-        "<bdi>complaints, in calls (lower is better)</bdi></th><td>4.00</td>"
-        "<td>\u22129.0 (\u221211.0 to \u22127.0)</td><td>1 calls more</td><td>holds</td>"
+        "<bdi>complaints (lower is better)</bdi></th><td>4.00 calls</td>"
+        "<td>\u22129.0 calls (\u221211.0 to \u22127.0)</td><td>1 calls more</td><td>holds</td>"
     ) in page
     (line,) = state_guardrails(record.chosen_entry)
     assert line.startswith("guardrail   holds: complaints changes by")

@@ -123,7 +123,7 @@ def _describe(found: Valuation) -> list[str]:
         "old policy": found.old,
         "difference": found.difference,
     }
-    lines = [f"value       {format_interval(found.value)}  {found.value.method}"]
+    lines = [f"value       {format_interval(found.value)}, {found.value.method}"]
     lines += [
         f"{name:<10}  {format_interval(one)}" for name, one in estimates.items() if one is not None
     ]

@@ -12,6 +12,7 @@ from nacre.report.evidence import Evidence
 from nacre.report.sections.base import Context
 from nacre.report.svg import element, fit_text, line, picture, text
 from nacre.report.templates import render
+from nacre.report.terms import add_unit
 from nacre.report.text import clean, format_number, format_share
 
 ROW, LABEL = 30.0, 104.0
@@ -32,7 +33,11 @@ class Change:
             "sections/change.html",
             concentration=state_concentration(evidence),
             states=[
-                (clean(name), _state_cost(evidence, index), draw_state(evidence, index))
+                (
+                    clean(name),
+                    _state_cost(evidence, index, context.unit),
+                    draw_state(evidence, index),
+                )
                 for index, name in enumerate(evidence.state_names)
             ],
         )
@@ -77,7 +82,7 @@ def _draw_bar(y: float, share: float, kind: str) -> list[Markup]:
     ]
 
 
-def _state_cost(evidence: Evidence, index: int) -> str | None:
+def _state_cost(evidence: Evidence, index: int, unit: str) -> str | None:
     if not evidence.state_costs.size:
         return None
-    return f"cost {format_number(float(evidence.state_costs[index]))}"
+    return f"cost {add_unit(format_number(float(evidence.state_costs[index])), unit)}"

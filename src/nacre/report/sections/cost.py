@@ -29,6 +29,7 @@ class Cost:
             total=add_unit(format_number(cost.total), context.unit),
             weights=(price.learning_weight, price.transaction_weight),
             error=price.error,
-            cost_chart=draw_cost(cost.learning, cost.transaction),
+            unit=context.unit,
+            cost_chart=draw_cost(cost.learning, cost.transaction, context.unit),
             flow_chart=draw_flows(flows.groups, flows.flows) if flows.flows else None,
         )

@@ -58,11 +58,13 @@ class Estimators:
             level=state_level(record),
             all_have_to_prove_it=record.rule == "bounds",
             chart=draw_rows(
-                "Gain before the cost by each estimator", [_draw(one, chosen) for one in drawn]
+                "Gain before the cost by each estimator",
+                [_draw(one, chosen, context.unit) for one in drawn],
             ),
             rows=listed,
             more_drawn=len(rows) - len(drawn),
             more_listed=len(rows) - len(listed),
+            unit=context.unit,
             inapplicable=context.record.not_applicable,
         )
 
@@ -80,11 +82,11 @@ def list_rows(entry: CandidateEntry, level: float) -> list[EstimateRow]:
     return found
 
 
-def _draw(row: EstimateRow, chosen: CandidateEntry) -> Row:
+def _draw(row: EstimateRow, chosen: CandidateEntry, unit: str) -> Row:
     """The gain against the cost, grey where the estimator does not count."""
     kind = "unused" if not row.counts else "new" if row.candidate is chosen else "other"
     interval = row.interval
-    note = state_interval(interval) if row.counts else "does not count"
+    note = state_interval(interval, unit) if row.counts else "does not count"
     return Row(
         f"{clean(row.estimate.estimator, 30)}: {clean(row.candidate.name, 60)}",
         kind,

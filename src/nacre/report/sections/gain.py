@@ -39,6 +39,7 @@ class Gain:
             gain_chart=_draw(
                 "Net gain with its interval, against zero",
                 [("before the cost", "other", before), ("net gain", "net", record.net_gain)],
+                context.unit,
             ),
             value_chart=_draw(
                 "Value of the old and the new policy",
@@ -47,6 +48,7 @@ class Gain:
                     ("new policy", "new", record.new_value),
                     ("new policy minus cost", "net", net),
                 ],
+                context.unit,
             ),
         )
 
@@ -58,9 +60,9 @@ def shift(interval: Interval, amount: float) -> Interval:
     return Interval(mean=mean, low=low, high=high)
 
 
-def _draw(title: str, rows: Sequence[tuple[str, str, Interval]]) -> Markup:
+def _draw(title: str, rows: Sequence[tuple[str, str, Interval]], unit: str) -> Markup:
     drawn = [
-        Row(name, kind, one.mean, one.low, one.high, note=state_interval(one))
+        Row(name, kind, one.mean, one.low, one.high, note=state_interval(one, unit))
         for name, kind, one in rows
     ]
     return draw_rows(title, drawn)

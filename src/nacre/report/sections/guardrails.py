@@ -6,11 +6,16 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from nacre.report.guardrails import name_outcome, state_allowed, state_answer
+from nacre.report.guardrails import (
+    name_outcome,
+    state_allowed,
+    state_answer,
+    state_change,
+    state_old,
+)
 from nacre.report.sections.base import Context
-from nacre.report.sentences import state_interval, state_level
+from nacre.report.sentences import state_level
 from nacre.report.templates import render
-from nacre.report.text import format_number
 
 
 @dataclass(frozen=True)
@@ -30,8 +35,8 @@ class Guardrails:
             rows=[
                 (
                     name_outcome(one),
-                    format_number(one.old_value, one.old_error),
-                    state_interval(one.change),
+                    state_old(one),
+                    state_change(one),
                     state_allowed(one),
                     state_answer(one),
                 )

@@ -15,6 +15,7 @@ from nacre.report.sections.base import Context
 from nacre.report.sentences import capitalise, flatten
 from nacre.report.svg import Axis, element, line, picture
 from nacre.report.templates import render
+from nacre.report.terms import add_unit
 from nacre.report.text import clean, format_number
 
 BARS = 24
@@ -122,10 +123,14 @@ def state_returns(context: Context) -> str:
     """What the histogram shows."""
     evidence = context.evidence
     if not has_tails(evidence):
-        return "Discounted return of each episode; the line is their mean"
+        unit = f", in {context.unit}" if context.unit else ""
+        return f"Discounted return of each episode{unit}; the line is their mean"
     seen, added = float(np.mean(evidence.returns)), float(np.mean(evidence.tails))
+    whole, *parts = (
+        add_unit(format_number(number), context.unit) for number in (seen + added, seen, added)
+    )
     return (
         "Value of each episode: what was seen, and a prediction of the rest where the episode was "
-        f"cut off. The line is the mean: {format_number(seen + added)} = {format_number(seen)} "
-        f"seen + {format_number(added)} predicted. Outline: what was seen alone"
+        f"cut off. The line is the mean: {whole} = {parts[0]} seen + {parts[1]} "
+        "predicted. Outline: what was seen alone"
     )

@@ -10,6 +10,7 @@ from nacre.advice.record import BY_RETURNS, DecisionRecord
 from nacre.report.sections.base import Context
 from nacre.report.sections.verdict import state_remedy
 from nacre.report.templates import render
+from nacre.report.terms import add_unit, read_unit
 from nacre.report.text import clean, format_number, half_width
 
 
@@ -60,6 +61,8 @@ def _list_for_switch(record: DecisionRecord) -> list[str]:
         spread = half_width(value.low, value.high)
         shown = format_number((mean or 0.0) / episodes, spread and spread / episodes)
         floor = "" if low is None else format_number(low / episodes, spread and spread / episodes)
+        unit = read_unit(record)
+        shown, floor = add_unit(shown, unit), floor and add_unit(floor, unit)
         more = f"; stop if it stays below {floor}" if floor else ""
         steps.append(f"Watch the mean discounted return of its episodes: about {shown}{more}.")
     if record.chosen_entry.guardrails:

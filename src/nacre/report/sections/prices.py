@@ -18,6 +18,7 @@ from nacre.report.sections.base import Context
 from nacre.report.sentences import HEADLINES
 from nacre.report.svg import Axis
 from nacre.report.templates import render
+from nacre.report.terms import add_unit
 from nacre.report.text import format_number
 
 NAMES = ("learning", "transaction")
@@ -108,13 +109,14 @@ def state_break_even(prices: Prices) -> list[str]:
             continue
         ends = prices.find_ends(index, prices.weights[1 - index])
         sentences.append(
-            f"Break-even of the {name} weight, now {format_number(prices.weights[index])}, the "
-            f"other weight kept: {_word_ends(ends)}."
+            f"Break-even of the {name} weight, now "
+            f"{add_unit(format_number(prices.weights[index]), prices.unit)}, the other weight "
+            f"kept: {_word_ends(ends, prices.unit)}."
         )
     return sentences
 
 
-def _word_ends(ends: Limits) -> str:
+def _word_ends(ends: Limits, unit: str) -> str:
     parts: list[str] = []
     for verdict, end, before in (
         ("switch", ends.proven, 0.0),
@@ -123,8 +125,9 @@ def _word_ends(ends: Limits) -> str:
         if math.isinf(end):
             return ", ".join([*parts, f"{verdict} at any {'higher ' if parts else ''}weight"])
         if end > before:
-            parts.append(f"{verdict} up to {format_number(end)}")
+            parts.append(f"{verdict} up to {add_unit(format_number(end), unit)}")
     words = ", ".join([*parts, "keep beyond that"]) if parts else "keep at any weight"
     if ends.proven < ends.expected < ends.possible and math.isfinite(ends.expected):
-        words += f"; the expected net gain is zero at {format_number(ends.expected)}"
+        zero = add_unit(format_number(ends.expected), unit)
+        words += f"; the expected net gain is zero at {zero}"
     return words

@@ -39,18 +39,17 @@ class Risk:
             rows=[
                 (
                     text.format(share=words),
-                    read_figure(risk, "old", key),
-                    read_figure(risk, "new", key),
+                    read_figure(risk, "old", key, context.unit),
+                    read_figure(risk, "new", key, context.unit),
                 )
                 for key, text in FIGURES.items()
             ],
             reason=capitalise(clean(risk.get("reason", ""))),
             level=state_level(context.record),
-            unit=context.unit,
         )
 
 
-def read_figure(risk: Mapping[str, Any], policy: str, name: str) -> str:
+def read_figure(risk: Mapping[str, Any], policy: str, name: str, unit: str = "") -> str:
     """One figure with its bounds, or that it is not known."""
     part = risk.get(policy)
     figure = part.get(name) if isinstance(part, Mapping) else None
@@ -59,4 +58,4 @@ def read_figure(risk: Mapping[str, Any], policy: str, name: str) -> str:
     numbers = [figure.get(end) for end in ("mean", "low", "high")]
     if not all(one is None or isinstance(one, float) for one in numbers):
         return UNKNOWN
-    return state_interval(Interval.of(*(finite(one) for one in numbers)))
+    return state_interval(Interval.of(*(finite(one) for one in numbers)), unit)

@@ -33,18 +33,17 @@ class Segments:
                 (
                     f"{name_column(one.column)}: {clean(one.label)}",
                     format_share(one.share),
-                    _state_gain(one),
+                    _state_gain(one, context.unit),
                     one.answer,
                 )
                 for one in entries
             ],
-            unit=context.unit,
             level=format_level(context.record.interval_level),
         )
 
 
-def _state_gain(entry: SegmentEntry) -> str:
+def _state_gain(entry: SegmentEntry, unit: str) -> str:
     """With both bounds, or not at all."""
     if entry.gain.low is None or entry.gain.high is None:
         return f"not known: {clean(entry.reason)}" if entry.reason else "not known"
-    return state_interval(entry.gain)
+    return state_interval(entry.gain, unit)

@@ -24,6 +24,6 @@ class Starts:
             for one in context.record.starts
             if one.net_gain.low is not None and one.net_gain.high is not None
         ][: context.drawing.most_listed]
-        return (
-            render("sections/starts.html", starts=starts, names=context.names) if starts else None
-        )
+        if not starts:
+            return None
+        return render("sections/starts.html", starts=starts, names=context.names, unit=context.unit)

@@ -96,7 +96,8 @@ def state_verdict(record: DecisionRecord) -> str:
     if other is not None:
         return (
             f"{start}: no gain is expected of any tested candidate, and {name} is ruled out, but "
-            f"“{clean(other.name, LONGEST_NAME)}” may still gain: {state_interval(other.net_gain)}."
+            f"“{clean(other.name, LONGEST_NAME)}” may still gain: "
+            f"{state_interval(other.net_gain, read_unit(record))}."
         )
     return f"{start}: no gain is expected of any tested candidate, but a gain is not ruled out."
 
@@ -135,8 +136,8 @@ def state_bounds(record: DecisionRecord) -> str:
     if spread is None:
         return "The log gives no bounds of the net gain."
     words = (
-        f"The net gain lies between {format_bound(low, spread)} and "
-        f"{format_bound(high, spread)}: {state_level(record)}."
+        f"The net gain lies between {_bound(low, record)} and {_bound(high, record)}: "
+        f"{state_level(record)}."
     )
     if record.interval_level > record.confidence_level + 1e-9:
         shared = "finalists" if len(record.candidates) > 1 else "looks at the log"
@@ -149,6 +150,11 @@ def state_bounds(record: DecisionRecord) -> str:
             " The rule of the paper decides by the net gain in one number, not by these bounds."
         )
     return words
+
+
+def _bound(bound: float | None, record: DecisionRecord) -> str:
+    spread = half_width(record.net_gain.low, record.net_gain.high)
+    return add_unit(format_bound(bound, spread), read_unit(record))
 
 
 def state_confidence(record: DecisionRecord) -> str | None:
