@@ -273,9 +273,13 @@ def _collect(page: Page, pairs: list[tuple[float, float]]) -> list[dict[str, str
             slider.value = value;
             slider.dispatchEvent(new Event("input", { bubbles: true }));
           }
+          const bar = document.querySelector("#tried-interval line");
+          const zero = bar.ownerSVGElement.querySelector(".zero").getAttribute("x1");
+          const drawn = ["x1", "x2"].map((end) => bar.getAttribute(end) - zero);
           return Object.fromEntries(
             ["verdict", "candidate", "cost", "gain", "confidence", "reason"].map((name) => [
-              name, document.getElementById(`tried-${name}`)?.textContent ?? ""]));
+              name, document.getElementById(`tried-${name}`)?.textContent ?? ""])
+            .concat([["drawn", drawn.join(" ")]]));
         })""",
         pairs,
     )
@@ -290,7 +294,7 @@ def _side(text: str) -> int:
 
 
 def _check_words(shown: dict[str, str], asked: float, names: list[str], guarded: bool) -> str:
-    """Verdict, interval, confidence and sentence of one position say the same."""
+    """Verdict, interval, drawing, confidence and sentence of one position say the same."""
     mean, low, high = re.fullmatch(r"(\S+) \((.+) to (.+)\)", shown["gain"]).groups()  # type: ignore[union-attr]
     below, above = _side(low), _side(high)
     headline, reason, confidence = shown["verdict"], shown["reason"], shown["confidence"]
@@ -299,6 +303,8 @@ def _check_words(shown: dict[str, str], asked: float, names: list[str], guarded:
     assert shown["candidate"] in names
     assert _side(mean) <= above
     assert below <= above
+    first, last = map(float, shown["drawn"].split())
+    assert below * first >= -0.01 <= above * last, shown
     if headline == "Switch":
         assert (below, above, sure) == (1, 1, True), shown
         assert reason == REASONS["above"]

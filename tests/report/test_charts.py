@@ -19,7 +19,12 @@ def test_intervals_lie_where_their_numbers_are() -> None:
     bars = [e for e in root.iter("line") if "whisker" in str(e.get("class"))]
     ends = [float(str(bars[0].get(name))) for name in ("x1", "x2")]
     middle = next(float(str(e.get("cx"))) for e in root.iter("circle"))
-    assert len(bars) == 3
+    caps = [str(e.get("points")) for e in root.iter("polyline")]
+    # Straight lines across both ends.
+    assert [{pair.split(",")[0] for pair in cap.split()} for cap in caps] == [
+        {f"{end:.2f}"} for end in ends
+    ]
+    assert len(bars) == 1
     assert (middle - ends[0]) / (ends[1] - ends[0]) == pytest.approx(1 / 3, abs=1e-3)
 
 
@@ -35,6 +40,11 @@ def test_what_is_not_used_does_not_stretch_the_axis() -> None:
     both = _parse(draw_rows("title", [used, Row("two", "unused", 1e6, -1e6, 1e9)]))
     first = [next(root.iter("circle")).get("cx") for root in (alone, both)]
     assert first[0] == first[1]
+    # Its ends are arrows at the edges, and its mean is not drawn.
+    assert len(list(both.iter("circle"))) == 1
+    left, right = [str(e.get("points")).split() for e in both.iter("polyline")][-2:]
+    assert [pair.split(",")[0] for pair in left] == ["14.00", "8.00", "14.00"]
+    assert [pair.split(",")[0] for pair in right] == ["346.00", "352.00", "346.00"]
 
 
 def test_parts_of_the_cost_share_the_bar() -> None:

@@ -81,24 +81,33 @@ def _draw_row(row: Row, axis: Axis, y: float) -> list[Markup]:
     if row.low is not None and row.high is not None:
         low, high = axis.place(row.low), axis.place(row.high)
         parts.append(line(low, middle, high, middle, f"whisker {row.kind}"))
-        parts += [
-            line(end, middle - 5, end, middle + 5, f"whisker {row.kind}") for end in (low, high)
-        ]
+        parts += [draw_end(end, axis, middle, row.kind) for end in (row.low, row.high)]
     if row.mark is not None:
         x = axis.place(row.mark)
         parts.append(line(x, middle - 8, x, middle + 8, "mark"))
-    if row.mean is not None:
+    if row.mean is not None and axis.holds(row.mean):
         x = axis.place(row.mean)
         parts.append(element("circle", cx=x, cy=middle, r=5.5, class_=f"mean {row.kind}"))
     return parts
+
+
+def draw_end(end: float, axis: Axis, y: float, kind: str) -> Markup:
+    """The end of an interval: a line across, or an arrow where it lies outside of the drawing.
+
+    The script of the page has the same lines.
+    """
+    x = axis.place(end)
+    back = 0.0 if axis.holds(end) else 6.0 if end < axis.low else -6.0
+    points = f"{x + back:.2f},{y - 5:g} {x:.2f},{y:g} {x + back:.2f},{y + 5:g}"
+    return element("polyline", points=points, class_=f"whisker {kind}")
 
 
 def draw_tried(axis: Axis) -> Markup:
     """The interval that the sliders move; the script puts it in its place."""
     parts = [
         line(axis.first, 13, axis.first, 13, "whisker new"),
-        line(axis.first, 8, axis.first, 18, "whisker new"),
-        line(axis.first, 8, axis.first, 18, "whisker new"),
+        draw_end(axis.low, axis, 13, "new"),
+        draw_end(axis.low, axis, 13, "new"),
         element("circle", cx=axis.first, cy=13, r=5.5, class_="mean new"),
     ]
     moved = element("g", *parts, id="tried-interval")

@@ -47,7 +47,7 @@ def draw_frontier(context: Context) -> Markup | None:
     start, end = max(0.0, up.low), min(across.high, up.high)
     if end > start:
         ends = (across.place(start), up.place(start), across.place(end), up.place(end))
-        parts.append(line(*ends, "dashed"))
+        parts.append(line(*ends, "expected"))
     best = [(across.place(cost), up.place(one.gain)) for one, cost in find_frontier(drawn)]
     written = " ".join(f"{x:.2f},{y:.2f}" for x, y in best)
     parts.append(element("polyline", points=written, class_="curve other"))

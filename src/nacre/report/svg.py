@@ -106,6 +106,10 @@ class Axis:
         share = (number - self.low) / (self.high - self.low)
         return self.first + min(max(share, 0.0), 1.0) * (self.last - self.first)
 
+    def holds(self, number: float) -> bool:
+        """Whether a number lies within the drawing."""
+        return self.low <= number <= self.high
+
     @property
     def ticks(self) -> list[float]:
         """Round numbers on the axis, three to six of them."""

@@ -140,7 +140,7 @@ def test_longer_histories_change_nothing_but_the_count(
 def test_plateaus_by_hand(net_values: list[float], old_value: float, stops: bool) -> None:
     reason = find_plateau(net_values, old_value, Plateau(least_epochs=3, share=0.05))
     assert (reason is not None) is stops
-    assert reason is None or "less than 5%" in reason
+    assert reason is None or "less than 5 %" in reason
 
 
 @given(st.lists(st.floats(-1e3, 1e3), min_size=3, max_size=8), st.floats(-1e3, 1e3))

@@ -9,6 +9,7 @@ import pytest
 from nacre.advice.record import DecisionRecord, check_decision
 from nacre.report.sections.base import Context, Drawing, build_context
 from nacre.report.sections.estimators import Estimators, list_rows
+from tests.support.estimates import add_guardrails
 
 
 def test_there_is_a_row_for_each_estimator_and_finalist(context: Context) -> None:
@@ -28,6 +29,16 @@ def test_bounds_are_the_recorded_ones(record: DecisionRecord) -> None:
             if row.counts:
                 assert row.interval.low == pytest.approx(row.estimate.low)
                 assert row.interval.high == pytest.approx(row.estimate.high)
+
+
+def test_with_guardrails_the_bounds_are_those_that_decide(document: dict[str, Any]) -> None:
+    """Of all estimators that count, the lowest and the highest, as the rule takes them."""
+    add_guardrails(document, 9.0)
+    context = build_context(check_decision(document))
+    rows = [one for one in list_rows(context.chosen, context.record.interval_level) if one.counts]
+    lows, highs = ([getattr(row.interval, end) for row in rows] for end in ("low", "high"))
+    assert min(lows) == pytest.approx(context.line.gain_low)
+    assert max(highs) == pytest.approx(context.line.gain_high)
 
 
 def test_a_number_that_is_missing_does_not_count(document: dict[str, Any]) -> None:

@@ -27,8 +27,10 @@ def test_a_row_says_what_changes_and_what_is_allowed(document: dict[str, Any]) -
     record = build(document, "switch", 9.0)
     page = str(Guardrails().render(build_context(record))).replace("\u00a0", " ")
     assert (
-        "<bdi>complaints (lower is better)</bdi></th><td>4.00 calls</td>"
-        "<td>\u22129.0 calls (\u221211.0 to \u22127.0)</td><td>1 calls more</td><td>holds</td>"
+        "<bdi>complaints (lower is better)</bdi></th>"
+        '<td data-label="old policy">4.00 calls</td>'
+        '<td data-label="change">\u22129.0 calls (\u221211.0 to \u22127.0)</td>'
+        '<td data-label="allowed">1 calls more</td><td data-label="answer">holds</td>'
     ) in page
     (line,) = state_guardrails(record.chosen_entry)
     assert line.startswith("guardrail   holds: complaints changes by")

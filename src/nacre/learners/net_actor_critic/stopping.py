@@ -102,5 +102,5 @@ def find_plateau(net_values: Sequence[float], old_value: float, rule: Plateau) -
     seen = [old_value, *net_values]
     added = net_values[-1] - net_values[-2]
     if added < rule.share * (max(seen) - min(seen)):
-        return f"the last epoch added less than {rule.share:.0%} of what the others had moved"
+        return f"the last epoch added less than {100 * rule.share:g} % of what the others moved"
     return None

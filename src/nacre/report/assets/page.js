@@ -54,13 +54,14 @@ function moveMarker(record, learning, transaction) {
   spot.setAttribute("cy", y);
 }
 
-// The interval against zero; what lies outside of the drawing is drawn at its edge.
+// The interval against zero; an arrow at the edge where it goes on outside of the drawing.
 function moveInterval(record, { mean, low, high }) {
   const { low: first, high: last, first: left, last: right } = record.interval_axis;
   const place = (number) => {
     const share = Math.min(Math.max((number - first) / (last - first), 0), 1);
     return left + share * (right - left);
   };
+  const holds = (number) => first <= number && number <= last;
   const drawn = document.getElementById("tried-interval");
   const known = [mean, low, high].every(Number.isFinite);
   drawn.classList.toggle("unknown", !known);
@@ -68,11 +69,13 @@ function moveInterval(record, { mean, low, high }) {
   const [bar, lowEnd, highEnd, spot] = drawn.children;
   bar.setAttribute("x1", place(low));
   bar.setAttribute("x2", place(high));
-  for (const name of ["x1", "x2"]) {
-    lowEnd.setAttribute(name, place(low));
-    highEnd.setAttribute(name, place(high));
+  for (const [end, number] of [[lowEnd, low], [highEnd, high]]) {
+    const x = place(number);
+    const back = holds(number) ? 0 : number < first ? 6 : -6;
+    end.setAttribute("points", `${x + back},8 ${x},13 ${x + back},18`);
   }
   spot.setAttribute("cx", place(mean));
+  spot.classList.toggle("unknown", !holds(mean));
 }
 
 function showDecision(record, learning, transaction) {

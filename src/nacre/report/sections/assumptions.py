@@ -86,8 +86,9 @@ def state_outside(context: Context) -> str:
     if outside is None:
         return ""
     return (
-        f"{outside} of what it would do is not in the log. The charge for that, and for what else "
-        f"the estimates may miss, lowers the lower bound {state_penalty(context)}."
+        f"{outside[:1].upper()}{outside[1:]} of what it would do is not in the log. The charge for "
+        "that, and for what else the estimates may miss, lowers the lower bound "
+        f"{state_penalty(context)}."
     )
 
 

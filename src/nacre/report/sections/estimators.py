@@ -70,11 +70,13 @@ class Estimators:
 
 
 def list_rows(entry: CandidateEntry, level: float) -> list[EstimateRow]:
-    """Every estimate of one finalist with its bounds at this level, whether it counts or not."""
+    """Every estimate of one finalist with the bounds that decide, whether it counts or not."""
+    # What could rule it out alone shares the level with the guardrails.
+    shared = entry.as_evidence().share_level(level)
     found = []
     for one in entry.estimates:
         estimate = one.as_estimate()
-        low, high = finite(bound_below(estimate, level)), finite(bound_above(estimate, level))
+        low, high = finite(bound_below(estimate, level)), finite(bound_above(estimate, shared))
         # Who abstains has no error: its gain is no number that was found.
         gain = None if one.standard_error is None else one.gain
         interval = Interval(mean=gain, low=low, high=high)

@@ -61,6 +61,7 @@ class OtherPrices:
             tried_chart=draw_tried(find_axis(prices)),
             reach=reach,
             weights=prices.weights,
+            unit=prices.unit,
             two_weights=prices.has_two_weights,
             points=prices.rule == "paper",
             asked=None if prices.ladder is None else prices.ladder.asked,
