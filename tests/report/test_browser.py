@@ -390,14 +390,55 @@ def test_at_most_five_pages_are_printed_at_the_recorded_weights(
     opened = _open(browser, report)
     page = opened.page
     _set(page, 0.0, 0.0)
-    pdf = page.pdf(format="A4")
-    assert 1 <= len(re.findall(rb"/Type\s*/Page\b(?!s)", pdf)) <= 5
+    assert 1 <= _count_pages(page) <= 5
     page.emulate_media(media="print")
     assert not page.is_visible("#tried")
     assert not page.is_visible("#map-marker")
     assert not page.is_visible("pre")
     assert page.is_visible("text=What if we are wrong?")
     page.close()
+
+
+def _fill(document: dict[str, Any]) -> dict[str, Any]:
+    """The same with very many candidates, guardrails, segments and notes, and long names."""
+    add_guardrails(document, 9.0)
+    first = document["candidates"][0]
+    document["candidates"] += [{**first, "name": f"{place} {'w' * 60}"} for place in range(30)]
+    gain = {"mean": 1.0, "low": -1.0, "high": 2.0}
+    for entry in document["candidates"]:
+        guardrail = entry["guardrails"][0]
+        entry["guardrails"] = [{**guardrail, "column": f"outcome {n}"} for n in range(30)]
+        entry["segments"] = [
+            {"column": "region", "label": f"{n}", "episodes": 5, "share": 0.005, "gain": gain}
+            for n in range(200)
+        ]
+    document["notes"] = [f"{place}: {'a long note ' * 12}" for place in range(40)]
+    document["value"] = {"unit": "€", "episodes": 1.0}
+    return document
+
+
+def test_a_long_record_has_no_more_pages(browser: Browser, tmp_path: Path) -> None:
+    document = _fill(copy.deepcopy(DOCUMENT))
+    path = write_report(document, tmp_path / "report.html", read_evidence(FIRST_EXAMPLE))
+    opened = _open(browser, path)
+    page = opened.page
+    assert _count_pages(page) <= 5
+    page.emulate_media(media="print")
+    shown = page.evaluate(
+        """() => [...document.querySelectorAll(".long")].map((one) =>
+             [...one.querySelectorAll("tbody tr, li")]
+               .filter((row) => row.checkVisibility()).length)"""
+    )
+    assert max(shown) <= 7
+    # The finalist that the answer is about stands in it, wherever it is in the record.
+    assert page.is_visible(".candidates .chosen")
+    opened.check_quiet()
+    page.close()
+
+
+def _count_pages(page: Page) -> int:
+    """Of the PDF that the page is printed to."""
+    return len(re.findall(rb"/Type\s*/Page\b(?!s)", page.pdf(format="A4")))
 
 
 def test_the_verdict_changes_at_the_same_weight(browser: Browser, report: Path) -> None:

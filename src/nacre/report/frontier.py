@@ -24,7 +24,7 @@ from nacre.report.text import clean
 
 HEIGHT = 210.0
 LEFT, RIGHT, TOP, BOTTOM = 46.0, WIDTH - 8.0, 8.0, HEIGHT - 40.0
-MOST = 12
+MOST = 8
 ARM = 4.0
 
 
@@ -73,8 +73,9 @@ def spread_out(places: list[float], room: float = 15.0) -> list[float]:
     order = sorted(range(len(places)), key=lambda index: places[index])
     for before, index in itertools.pairwise(order):
         moved[index] = max(moved[index], moved[before] + room)
-    # As far up as they had to go down, on average.
+    # As far up as they had to go down, on average, and within the drawing.
     shift = sum(moved) / len(moved) - sum(places) / len(places)
+    shift = min(max(shift, max(moved) - BOTTOM), min(moved) - TOP)
     return [place - shift for place in moved]
 
 

@@ -26,7 +26,9 @@ class Guardrails:
 
     def render(self, context: Context) -> Markup | None:
         """Nothing where there are none."""
-        entries = context.chosen.guardrails[: context.drawing.most_listed]
+        # Those that do not hold, or may not, come first.
+        entries = sorted(context.chosen.guardrails, key=lambda one: one.held)
+        entries = entries[: context.drawing.most_listed]
         if not entries:
             return None
         return render(
