@@ -41,8 +41,8 @@ HOPPER_ADVICE = """
 learners = ["scale_noise"]
 [[estimators]]
 kind = "fitted_q"
-sets = 1
-groups = 2
+sets = 2
+groups = 4
 sizes = [64]
 """
 WORLD = ["--policy", "world-00-old.safetensors", "--candidate", "world-00-other.safetensors"]

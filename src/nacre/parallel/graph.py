@@ -61,7 +61,9 @@ def run_graph(
     on_done: Callable[[str, Future[Any]], None] = lambda name, future: None,
     known: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """The results of all tasks, by name. A task begins as soon as all that it needs is there.
+    """The results of all tasks, by name and in their order, whichever is done first.
+
+    A task begins as soon as all that it needs is there.
 
     Args:
         tasks: Each after those that it needs.
@@ -86,7 +88,7 @@ def run_graph(
             name = running.pop(future)
             results[name] = future.result()
             on_done(name, future)
-    return results
+    return {task.name: results[task.name] for task in tasks if task.name in results}
 
 
 def find_needed(tasks: Sequence[Task], known: Mapping[str, Any]) -> list[Task]:
