@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from nacre.advice import finalists
+from nacre.advice.finalists import MOST_FINALISTS
 from nacre.advice.plan import plan_tasks
 from nacre.learners.scale_noise import ScaleNoise
 from nacre.parallel.graph import check_graph
@@ -17,8 +19,7 @@ from tests.support.rooms import (
     BETTER,
     CONFIG,
     GIVEN_ALONE,
-    OLD,
-    WORSE,
+    ask_about_rooms,
     find_rooms_advice,
     make_candidate,
     make_setting,
@@ -49,17 +50,19 @@ def test_every_task_can_be_pickled_with_learners_that_learn() -> None:
         assert (again.name, again.inputs, again.work) == (task.name, task.inputs, task.work)
 
 
-@pytest.mark.parametrize(("n_given", "n_places"), [(0, 1), (1, 1), (3, 3), (4, 3)])
-def test_without_learners_there_are_as_many_places_as_candidates(
-    n_given: int, n_places: int
-) -> None:
-    tables = (BEST, BETTER, OLD, WORSE)[:n_given]
-    given = [make_candidate(f"number {i}", table) for i, table in enumerate(tables)]
-    names = [task.name for task in plan_tasks(make_setting(GIVEN_ALONE), given)]
-    assert sum(name.startswith("overlap") for name in names) == n_places
-    # A learner may propose any number.
-    names = [task.name for task in plan_tasks(make_setting(CONFIG), given)]
-    assert sum(name.startswith("overlap") for name in names) == 3
+@pytest.mark.parametrize("n_given", [0, 1, 4])
+def test_there_are_as_many_places_as_may_be_tested(n_given: int) -> None:
+    """Smaller steps compete beside a candidate: one that is given may come to three finalists."""
+    given = [make_candidate(f"number {i}", BETTER) for i in range(n_given)]
+    for config in (GIVEN_ALONE, CONFIG):
+        names = [task.name for task in plan_tasks(make_setting(config), given)]
+        assert sum(name.startswith("overlap") for name in names) == MOST_FINALISTS
+
+
+def test_one_candidate_and_its_steps_are_tested(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(finalists, "list_best", lambda scores: list(range(len(scores))))
+    advice = ask_about_rooms(config=GIVEN_ALONE, candidates=[MINE])
+    assert [one.name for one in advice.finalists] == ["best", "best-step0.5", "best-step0.2"]
 
 
 def test_nothing_that_learns_or_is_chosen_needs_a_test() -> None:

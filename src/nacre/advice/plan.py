@@ -40,11 +40,10 @@ def plan_tasks(setting: Setting, candidates: Sequence[Candidate] = ()) -> list[T
         learned[f"learner_{number}"] = f"learn {learner.name}"
     choose = partial(choose_finalists, setting, tuple(candidates))
     graph.append(Task("finalists", choose, {**split, **learned}, work=0.1))
-    # A learner may propose several; without learners it is known how many there are.
-    places = MOST_FINALISTS if config.learners else max(1, min(MOST_FINALISTS, len(candidates)))
     chosen = {**split, "finalists": "finalists"}
     graph.append(Task("costs", partial(charge_finalists, setting), chosen, work=0.3))
-    for place in range(places):
+    # A learner may propose several candidates, and smaller steps compete beside each.
+    for place in range(MOST_FINALISTS):
         measure = partial(tasks.find_overlap, setting, place)
         needs = {"finalists": "finalists", **meter}
         graph.append(Task(f"overlap {place}", measure, needs, work=0.3))
