@@ -17,12 +17,14 @@ import numpy as np
 
 import nacre
 from nacre import examples
-from nacre.advice.record import DecisionRecord
+from nacre.advice.record import DecisionRecord, Interval
 from nacre.learners.scale_noise import scale_noise
 from nacre.policies import write_policy
 from nacre.report import read_decision
 from nacre.report.sections.base import build_context
+from nacre.report.sections.estimators import list_rows
 from nacre.report.sections.verdict import state_remedy, state_verdict
+from nacre.report.sentences import state_interval
 from nacre.report.terms import state_highest_cost, state_payback, state_scope
 
 NOISE = 1.5
@@ -70,14 +72,13 @@ PLACE = re.compile(r"(<!-- story: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("out", type=Path)
-    parser.add_argument("--seed", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=0, help="that of the command on the page")
     parser.add_argument("--docs", type=Path, help="folder of the docs: the page is filled")
     parser.add_argument("--told", action="store_true", help="run nothing, fill the page")
     options = parser.parse_args()
     out: Path = options.out
     if not options.told:
-        if not (out / "advice" / "decision.json").exists():
-            write_inputs(out)
+        write_inputs(out)
         text = "\n".join(tell(find_advice(out, options.seed), (out / "signals.csv"))) + "\n"
         (out / "story.txt").write_text(text, encoding="utf-8")
     text = (out / "story.txt").read_text(encoding="utf-8")
@@ -141,10 +142,10 @@ def tell(record: DecisionRecord, file: Path) -> list[str]:
         state_scope(record),
     ]
     estimates = [
-        f"{one.estimator:<14}{_state(one.gain)} [{_state(one.low)}, {_state(one.high)}] €"
-        if one.informative
-        else f"{one.estimator:<14}says nothing: {one.reason}"
-        for one in record.chosen_entry.estimates
+        f"{row.estimate.estimator:<14}{state_interval(row.interval, context.unit)}"
+        if row.counts
+        else f"{row.estimate.estimator:<14}says nothing: {row.remark}"
+        for row in list_rows(context.chosen, record.interval_level)
     ]
     told = [
         "--- file",
@@ -153,8 +154,7 @@ def tell(record: DecisionRecord, file: Path) -> list[str]:
         "--- answer",
         *(sentence for sentence in sentences if sentence),
         "--- figures",
-        "gain of one period   "
-        f"{_state(gain['mean'])} € [{_state(gain['low'])}, {_state(gain['high'])}]",
+        f"gain of one period   {state_interval(Interval.of(**gain), context.unit)}",
         f"cost of the switch   {cost.total:,.0f} € = {cost.learning:,.0f} € learning + "
         f"{cost.transaction:,.0f} € transaction",
         f"decisions that give green to the other road   {cost.flows[0][1] + cost.flows[1][0]:.0%}"
@@ -162,12 +162,13 @@ def tell(record: DecisionRecord, file: Path) -> list[str]:
         else "",
         "--- estimators",
         *estimates,
+        "--- candidates",
+        *(
+            f"{one.name:<18}{state_interval(one.net_gain, context.unit)}"
+            for one in record.candidates
+        ),
     ]
     return [line.replace("\u00a0", " ").replace("\u202f", " ") for line in told if line]
-
-
-def _state(number: float | None) -> str:
-    return "unknown" if number is None else f"{number:,.2f}"
 
 
 def fill(page: str, story: str) -> str:
