@@ -4,13 +4,19 @@
 
 Under FOLDER/env it sets up an environment with both libraries, unless it is there, and lets it
 train for a few steps on CartPole and Pendulum, export what they export, and keep their answers.
-This environment then reads the same files with nacre, and prints a table in Markdown.
+This environment then reads the same files with nacre; what came out goes to
+results/policies/exports.jsonl, from which `scripts/write_tables.py` writes the table of the docs.
+
+RLlib's SAC draws its actions from a squashed normal distribution. Its answer without exploring is
+the mean of that distribution before it is squashed, which no drawn action is like: it is compared
+with the middle of what is drawn.
 """
 
 from __future__ import annotations
 
 import functools
 import itertools
+import json
 import os
 import subprocess
 import sys
@@ -21,7 +27,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from bench_records import ROOT, find_commit
 
+RECORDS = ROOT / "results" / "policies" / "exports.jsonl"
 ROWS = 64
 TOLERANCE = 1e-4
 PACKAGES = (
@@ -31,6 +39,7 @@ PACKAGES = (
     ("tqdm", "colorama", "onnx", "onnxruntime", "onnxscript"),
     ("--no-deps", "gymnasium==1.0.0"),
 )
+VERSIONS = "versions.json"
 WORLDS = ("CartPole-v1", "Pendulum-v1")
 D3RLPY = {
     "CartPole-v1": ("DQN", "DoubleDQN", "DiscreteSAC", "DiscreteCQL", "DiscreteBC"),
@@ -52,8 +61,13 @@ def prepare(folder: Path) -> Path:
 
 def export(folder: Path) -> None:
     """In that environment: train, export, and keep what the libraries answer."""
+    import importlib.metadata
+
     import torch
 
+    names = {"d3rlpy": "d3rlpy", "rllib": "ray", "torch": "torch", "onnxruntime": "onnxruntime"}
+    versions = {name: importlib.metadata.version(package) for name, package in names.items()}
+    (folder / VERSIONS).write_text(json.dumps(versions))
     # What both libraries export, PyTorch's newer exporter cannot.
     torch.onnx.export = functools.partial(torch.onnx.export, dynamo=False)
     for name, actions in itertools.chain(_export_d3rlpy(folder), _export_rllib(folder)):
@@ -158,6 +172,8 @@ def _export_rllib(folder: Path) -> Iterator[tuple[str, np.ndarray]]:
                 kind = module.get_inference_action_dist_cls()
                 likely = kind.from_logits(said["action_dist_inputs"]).to_deterministic()
                 actions = likely.sample().numpy()
+                if name == "SAC":
+                    actions = np.tanh(actions)
             _export_module(module, name, world, folder / f"{stem}.onnx")
             if world == WORLDS[1]:
                 # RLlib's own step between module and world: from -1, 1 to the bounds.
@@ -202,43 +218,47 @@ def _export_module(module: Any, name: str, world: str, path: Path) -> None:
     )
 
 
-def check(folder: Path) -> None:
-    """Read every file with nacre; print what it said."""
-    lines = ["| export | read | largest difference of an action |", "| --- | --- | --- |"]
+def check(folder: Path) -> list[dict[str, Any]]:
+    """Read every file with nacre: a record for each."""
+    versions = json.loads((folder / VERSIONS).read_text())
+    records = []
     for kept in sorted(folder.glob("*.npz")):
         known = np.load(kept)
         for ending in (".onnx", ".pt", ".d3", ""):
             path = kept.with_name(kept.stem + ending)
             if path.exists():
-                lines.append(_compare(path, known["rows"], known["actions"]))
-    print("\n".join(lines))
+                library, name = kept.stem.split("-", 1)
+                world = next(world for world in WORLDS if name.endswith(world))
+                about = {
+                    "library": f"{library} {versions[library]}",
+                    "learner": name.removesuffix(f"-{world}"),
+                    "world": world,
+                    "form": ending or "checkpoint",
+                }
+                found = _compare(path, known["rows"], known["actions"])
+                records.append({**about, **found, "commit": find_commit(), "versions": versions})
+    return records
 
 
-def _compare(path: Path, rows: np.ndarray, actions: np.ndarray) -> str:
+def _compare(path: Path, rows: np.ndarray, actions: np.ndarray) -> dict[str, Any]:
     import gymnasium
     import jax.numpy as jnp
 
     from nacre.errors import InputError
     from nacre.policies import Signature, read_policy
-    from nacre.policies.policy import ask
 
     discrete = WORLDS[0] in path.name
     spaces = (
         gymnasium.spaces.Box(-np.inf, np.inf, rows.shape[1:], np.float32),
         gymnasium.spaces.Discrete(2) if discrete else gymnasium.spaces.Box(-2.0, 2.0, (1,)),
     )
-    # d3rlpy calls its only output output_0.
-    outputs = {"action": "output_0"} if path.name.startswith("d3rlpy") else None
     try:
         policy = read_policy(path, signature=Signature(*spaces))
     except InputError as error:
-        try:
-            policy = read_policy(path, signature=Signature(*spaces), outputs=outputs)
-        except InputError:
-            return f"| {path.name} | refused: {error.problems[0].partition(': ')[2]} | |"
-    said = np.asarray(ask(policy, jnp.asarray(rows)).mode()).reshape(actions.shape)
+        return {"outcome": "refused", "told": error.problems[0].partition(": ")[2]}
+    said = np.asarray(policy(jnp.asarray(rows)).mode()).reshape(actions.shape)
     off = float(np.max(np.abs(said - actions)))
-    return f"| {path.name} | {'yes' if off <= TOLERANCE else 'WRONG'} | {off:.1e} |"
+    return {"outcome": "read" if off <= TOLERANCE else "wrong", "difference": off}
 
 
 def main() -> None:
@@ -254,7 +274,8 @@ def main() -> None:
         check=True,
         env=os.environ | {"PYTHONPATH": ""},
     )
-    check(folder)
+    lines = [json.dumps(record) for record in check(folder)]
+    RECORDS.write_text("\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import argparse
 import re
 from pathlib import Path
 
-from nacre.experiments import engine_tables, fault_tables
+from nacre.experiments import engine_tables, export_tables, fault_tables
 from nacre.experiments.records import read_lines
 from nacre.experiments.studies import STUDIES
 
@@ -18,6 +18,7 @@ PLACE = re.compile(r"(<!-- table: (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
 WRITERS = (
     fault_tables.TABLES
     | engine_tables.TABLES
+    | export_tables.TABLES
     | {
         name: (study.find_file(Path()), write)
         for study in STUDIES.values()

@@ -13,7 +13,7 @@ from gymnasium.spaces import Discrete
 from nacre.errors import InputError
 from nacre.logs import Log
 from nacre.rollout.design import Design
-from nacre.rollout.live_files import count_open, join_files
+from nacre.rollout.live_files import join_files
 from nacre.rollout.live_log import read_units
 from nacre.rollout.plan_record import Plan
 from nacre.rollout.watching import look_at
@@ -39,8 +39,7 @@ def cut(log: Log, *ends: int) -> dict[str, Log]:
 
 def leave_open(log: Log, count: int = 1) -> Log:
     """As readers mark a log whose last episode goes on."""
-    note = f"{count} episodes without an end, terminated or truncated, count as truncated"
-    return dataclasses.replace(log, provenance={"notes": [note]})
+    return dataclasses.replace(log, provenance={"open_ends": count})
 
 
 def test_days_in_any_order_are_the_whole_log(plan: Plan) -> None:
@@ -79,7 +78,7 @@ def test_files_without_ends_lose_the_last_episode_of_the_last_one(plan: Plan) ->
     files = {name: leave_open(one, one.n_episodes) for name, one in cut(log, 10, 20).items()}
     joined = join_files(files)
     assert joined.n_episodes == 29
-    assert count_open(joined) == 0
+    assert joined.n_open_ends == 0
 
 
 def test_stages_that_no_column_names_are_those_of_the_files(plan: Plan) -> None:

@@ -17,6 +17,7 @@ from nacre.errors import InputError
 from nacre.files.commit import commit_files, settle
 from nacre.logs.checks.problems import show_path
 from nacre.policies import Policy, fingerprint
+from nacre.policies.exploring import add_exploration
 from nacre.policies.formats.safetensors import SAFETENSORS
 from nacre.report.rollout_pages import PLAN_PAGE, WATCH_PAGE, format_plan
 from nacre.rollout.plan_record import FILE_NAME, Plan, PolicyFile
@@ -103,7 +104,8 @@ def save_plan(
 ) -> Plan:
     """Write `plan.json`, the policies beside it, and the page.
 
-    What flags say about the old policy is in the file that is written, where it has such a form.
+    What flags say about the old policy is in the file that is written, where it has such a form;
+    exploration on top is in the plan.
 
     Returns:
         The plan with the names of its policies' files.
@@ -117,16 +119,15 @@ def save_plan(
         entry = PolicyFile()
         if source is not None and source.is_file():
             own = flags if name == "old" else NO_FLAGS
-            policy = own.read(source)
+            policy = replace(own, epsilon=0.0).read(source)
             target, content = f"policy/{name}{source.suffix}", source.read_bytes()
             if own != NO_FLAGS:
                 with contextlib.suppress(InputError):
                     content = SAFETENSORS.dump(policy, {})
                     target = f"policy/{name}.safetensors"
-            entry = PolicyFile(file=target, sha256=fingerprint(policy))
-            # Exploration on top was no part of the file that the advice was given.
-            given = PolicyFile(sha256=fingerprint(replace(own, epsilon=0.0).read(source)))
-            _check_policy(plan, f"{name}_policy" if name == "new" else "policy", source, given)
+            add_exploration(policy, own.epsilon)
+            entry = PolicyFile(file=target, sha256=fingerprint(policy), epsilon=own.epsilon or None)
+            _check_policy(plan, f"{name}_policy" if name == "new" else "policy", source, entry)
             contents[target] = content
         named[f"{name}_policy"] = entry
     plan = plan.model_copy(update=named)
@@ -167,14 +168,17 @@ def load_policies(
             continue
         told = flags if name == "old" else flags.for_others
         if given.get(name) is None and source.suffix == ".safetensors":
-            # What was said about it is in the file that the plan wrote.
-            told = NO_FLAGS
-        policy = told.read(source)
+            # What was said about it is in the file that the plan wrote, but for exploration.
+            told = PolicyFlags(told.epsilon)
+        policy = replace(told, epsilon=0.0).read(source)
+        epsilon = told.epsilon
+        if given.get(name) is None:
+            epsilon = epsilon or entry.epsilon or 0.0
         if given.get(name) is None and entry.sha256 not in (None, fingerprint(policy)):
             raise InputError(
                 f"{show_path(source)}: is not the policy that was planned with; make the plan anew"
             )
-        found[name] = policy
+        found[name] = add_exploration(policy, epsilon)
     return found
 
 

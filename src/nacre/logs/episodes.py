@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -14,13 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from nacre.errors import InputError
 from nacre.logs.checks.assembly import Content, assemble
+from nacre.logs.checks.completion import OPEN_ENDS
 from nacre.logs.checks.problems import Problems
+from nacre.logs.digests import fingerprint
 from nacre.logs.display import format_table
 from nacre.logs.division import divide_episodes
 from nacre.logs.reference import LogReference
 from nacre.logs.schema.draft import Draft, apply_offsets, as_arrays
-from nacre.logs.schema.spaces import JSON, given_spaces, space_to_json
-from nacre.logs.storage.stores import blocks
+from nacre.logs.schema.spaces import JSON, given_spaces
 from nacre.logs.storage.views import MappedRows, Runs, hold, read_only, select_runs
 
 ROW_ARRAYS = (
@@ -153,6 +152,12 @@ class Log(Content):
         return len(self.offsets) - 1
 
     @property
+    def n_open_ends(self) -> int:
+        """How many episodes of what was read had no end and count as truncated."""
+        count = self.provenance.get(OPEN_ENDS, 0)
+        return count if isinstance(count, int) else 0
+
+    @property
     def episode_lengths(self) -> NDArray[np.int64]:
         """(E,) the number of transitions of each episode."""
         return np.diff(self.offsets)
@@ -268,19 +273,7 @@ class Log(Content):
 
     def fingerprint(self) -> str:
         """Return the SHA-256 of arrays and spaces, the same in whichever file format they lie."""
-        digest = hashlib.sha256()
-        spaces = [space_to_json(self.observation_space), space_to_json(self.action_space)]
-        digest.update(json.dumps(spaces, sort_keys=True).encode())
-        arrays = {name: getattr(self, name) for name in (*ROW_ARRAYS, "offsets")}
-        further = {f"columns/{name}": self.columns[name] for name in sorted(self.columns)}
-        for name, values in (arrays | further).items():
-            digest.update(f"{name}:{values.dtype.str}:{values.shape}".encode())
-            for rows in blocks(values):
-                part = values[rows]
-                # Adding zero makes -0.0 and 0.0 the same: they are the same log.
-                plain = part if part.dtype.kind == "b" else part + part.dtype.type(0)
-                digest.update(np.ascontiguousarray(plain).data)
-        return digest.hexdigest()
+        return fingerprint(self)
 
     def _repr_html_(self) -> str:
         """The same for notebooks."""

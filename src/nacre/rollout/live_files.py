@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,12 +12,11 @@ from numpy.typing import NDArray
 from nacre.errors import InputError
 from nacre.logs import Log
 from nacre.logs.acting import read_episode_numbers
+from nacre.logs.checks.completion import OPEN_ENDS
 
 ROWS = ("observations", "actions", "rewards", "terminated", "truncated", "next_observations")
 LIVE_COLUMNS = ("stage", "unit", "arm", "time", "period", "site")
 """What a live log may say of its episodes besides."""
-OPEN_END = re.compile(r"(\d+) episodes without an end")
-"""What readers note of episodes that are neither terminated nor truncated."""
 
 
 def join_files(files: Mapping[str, Log], stages: Sequence[int] = ()) -> Log:
@@ -39,27 +37,23 @@ def join_files(files: Mapping[str, Log], stages: Sequence[int] = ()) -> Log:
     logs = []
     for place, log in enumerate(files.values()):
         # Where no episode of an earlier file has an end, ends are not logged: all of them count.
-        whole = log if place < last and count_open(log) > 1 else drop_open_end(log)[0]
+        whole = log if place < last and log.n_open_ends > 1 else drop_open_end(log)[0]
         logs.append(_mark_stage(whole, stages[place]) if stages else whole)
     _check_columns(names, logs)
     joined = join_logs(logs, " and ".join(names))
-    joined = dataclasses.replace(joined, provenance={**joined.provenance, "notes": []})
+    provenance = {**joined.provenance, "notes": [], OPEN_ENDS: 0}
+    joined = dataclasses.replace(joined, provenance=provenance)
     order = _find_order(joined, logs, names)
     return joined if order is None else joined.select(order)
 
 
 def drop_open_end(log: Log) -> tuple[Log, bool]:
     """A growing log ends within an episode; readers mark that as truncated and say so."""
-    if not count_open(log) or log.n_episodes < 2:
+    if not log.n_open_ends or log.n_episodes < 2:
         return log, False
-    return log.select(range(log.n_episodes - 1)), True
-
-
-def count_open(log: Log) -> int:
-    """Episodes without an end, as the reader noted."""
-    notes = log.provenance.get("notes", [])
-    found = (OPEN_END.match(str(note)) for note in (notes if isinstance(notes, list) else []))
-    return sum(int(match[1]) for match in found if match)
+    left = log.select(range(log.n_episodes - 1))
+    provenance = {**log.provenance, OPEN_ENDS: log.n_open_ends - 1}
+    return dataclasses.replace(left, provenance=provenance), True
 
 
 def join_logs(

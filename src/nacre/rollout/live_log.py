@@ -18,7 +18,7 @@ from nacre.errors import InputError
 from nacre.logs import Log
 from nacre.logs.acting import read_episode_numbers
 from nacre.rollout.design import Design
-from nacre.rollout.live_files import count_open, drop_open_end
+from nacre.rollout.live_files import drop_open_end
 from nacre.rollout.sequences import Floats
 
 Ints = NDArray[np.int64]
@@ -97,7 +97,7 @@ def read_units(log: Log, design: Design, source: str = "live log") -> LiveUnits:
     log, dropped = drop_open_end(log)
     if dropped:
         notes.append("the last episode has no end yet: it is left out")
-    elif log.n_episodes == 1 and count_open(log):
+    elif log.n_episodes == 1 and log.n_open_ends:
         raise InputError(f"{source}: has no whole episode yet; wait for more")
     log = _select_stage(log, design, source)
     _check_time(log, source, notes)

@@ -76,10 +76,14 @@ class NextStep(Part):
 
 
 class PolicyFile(Part):
-    """A policy by its file, relative to the plan, and the SHA-256 of its content."""
+    """A policy by its file, relative to the plan, and the SHA-256 of its content.
+
+    `epsilon` is the share of uniform exploration on top of it, which its file does not hold.
+    """
 
     file: str | None = None
     sha256: str | None = None
+    epsilon: Share | None = None
 
 
 class CurvePoint(Part):
@@ -159,6 +163,9 @@ class Plan(Part):
     def as_json(self) -> dict[str, Any]:
         """Plain data, as the file holds it."""
         document: dict[str, Any] = self.model_dump(mode="json")
+        for name in ("old_policy", "new_policy"):
+            if document[name]["epsilon"] is None:
+                del document[name]["epsilon"]
         return document
 
     def fingerprint(self) -> str:

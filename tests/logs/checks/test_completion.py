@@ -77,6 +77,7 @@ def test_without_an_end_an_episode_counts_as_truncated() -> None:
     assert notes_about(log, "count as truncated") == [
         "2 episodes without an end, terminated or truncated, count as truncated"
     ]
+    assert log.n_open_ends == 2
 
 
 def test_both_flags_may_be_set() -> None:

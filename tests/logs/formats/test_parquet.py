@@ -5,9 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
+from nacre.errors import InputError
+from nacre.files.manifest import digest_json
 from nacre.logs import Log, read_log, validate_log, write_log
 from nacre.logs.formats import parquet as parquet_file
 from tests.support.logs import assert_same, make_log, plain_columns, write_parquet
@@ -110,3 +113,60 @@ def test_damaged_pages_are_reported_by_column(tmp_path: Path) -> None:
     data[start : start + 12] = b"\xff" * 12
     path.write_bytes(bytes(data))
     assert "column 'reward': cannot be read" in "\n".join(map(str, validate_log(path)))
+
+
+def replace_rewards(path: Path, **metadata: str) -> None:
+    """Another log under the metadata of the one that was written, which may be older ones."""
+    table = pq.read_table(path)
+    document = json.loads(table.schema.metadata[b"nacre"])
+    told = dict(table.schema.metadata)
+    if metadata:
+        document = {key: document[key] for key in document if key not in ("crc32", "check")}
+        document |= metadata
+        told[b"nacre"] = json.dumps({**document, "check": digest_json(document)}).encode()
+    rewards = pc.add(table["reward"], pa.scalar(1.0, pa.float32()))
+    changed = table.set_column(table.schema.get_field_index("reward"), "reward", rewards)
+    pq.write_table(changed.replace_schema_metadata(told), path)
+
+
+def test_another_log_than_was_written_is_noticed(tmp_path: Path) -> None:
+    path, log = tmp_path / "log.parquet", make_log(further=True)
+    write_log(log, path)
+    replace_rewards(path)
+    with pytest.raises(InputError, match="is damaged: its digest does not fit; restore it"):
+        read_log(path)
+    # Files of earlier versions have a fingerprint in the place of the checksum.
+    write_log(log, path)
+    replace_rewards(path, sha256=log.fingerprint())
+    with pytest.raises(InputError, match="is damaged: its digest does not fit; restore it"):
+        read_log(path)
+    # Whoever names columns asks for another log.
+    assert read_log(path, columns={"reward": "reward"}).rewards[0] == log.rewards[0] + 1.0
+
+
+def damage(path: Path, number: int) -> str:
+    """Flip a bit in the last page of a column; return the column."""
+    page, data = pq.ParquetFile(path).metadata.row_group(0).column(number), path.read_bytes()
+    begin = page.dictionary_page_offset or page.data_page_offset
+    place = begin + page.total_compressed_size - 1
+    path.write_bytes(data[:place] + bytes([data[place] ^ 0x10]) + data[place + 1 :])
+    return str(page.path_in_schema)
+
+
+@pytest.mark.parametrize("columns", [None, {"reward": "reward"}])
+def test_every_damaged_page_is_noticed(tmp_path: Path, columns: dict[str, str] | None) -> None:
+    path = tmp_path / "log.parquet"
+    write_log(make_log(further=True), path)
+    whole = path.read_bytes()
+    for number in range(pq.ParquetFile(path).metadata.num_columns):
+        path.write_bytes(whole)
+        column = damage(path, number)
+        assert validate_log(path, columns=columns), column
+
+
+def test_files_of_a_folder_are_compared_page_by_page(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        write_log(make_log(further=True), tmp_path / f"{name}.parquet")
+    assert not validate_log(tmp_path)
+    damage(tmp_path / "b.parquet", 3)
+    assert "cannot be read" in str(validate_log(tmp_path)[0])

@@ -9,6 +9,9 @@ from nacre.logs.checks.problems import Problems
 from nacre.logs.schema.draft import Draft
 from nacre.logs.storage.stores import copy_blocks, release
 
+OPEN_ENDS = "open_ends"
+"""In the provenance: how many episodes had no end and count as truncated."""
+
 
 def complete(
     draft: Draft, offsets: NDArray[np.int64], problems: Problems
@@ -55,6 +58,7 @@ def _mark_open_ends(draft: Draft, offsets: NDArray[np.int64]) -> None:
     truncated[last[is_open]] = True
     draft.fields["truncated"] = truncated
     if is_open.any():
+        draft.provenance[OPEN_ENDS] = int(is_open.sum())
         draft.notes.append(
             f"{is_open.sum()} episodes without an end, terminated or truncated, count as truncated"
         )

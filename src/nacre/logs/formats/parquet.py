@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -11,14 +10,14 @@ from nacre.logs.checks.problems import Problems, show_reason
 from nacre.logs.episodes import Log
 from nacre.logs.schema.layout import lay_out
 from nacre.logs.schema.mapping import ColumnMap
-from nacre.logs.schema.metadata import KEY, MARK, VERSION, encode_metadata
+from nacre.logs.schema.metadata import KEY, MARK, VERSION, encode_metadata, has_checksum
 from nacre.logs.storage.stores import Store
 
 if TYPE_CHECKING:
     from nacre.logs.formats.tables import TableSource
 
 _BUFFER_BYTES = 2**20
-_BATCH_ROWS = 2**14
+_BATCH_ROWS = 2**15
 _GROUP_ROWS = 2**17
 # A file of a few rows with the same values again and again may be small, but not as small as this.
 _MANY_ROWS = 10**7
@@ -35,6 +34,23 @@ class Parquet:
         self, path: Path, problems: Problems, columns: ColumnMap, store: Store
     ) -> TableSource | None:
         """Open a Parquet file; columns are read one by one when they are asked for."""
+        return self._open(path, problems, columns, store)
+
+    def open_compared(
+        self, path: Path, problems: Problems, columns: ColumnMap, store: Store
+    ) -> TableSource | None:
+        """The same, without comparing single pages where the file has a checksum of them all."""
+        return self._open(path, problems, columns, store, compared=True)
+
+    def _open(
+        self,
+        path: Path,
+        problems: Problems,
+        columns: ColumnMap,
+        store: Store,
+        *,
+        compared: bool = False,
+    ) -> TableSource | None:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -43,11 +59,13 @@ class Parquet:
         from nacre.logs.formats.tables import TableSource
 
         try:
+            footer = pq.read_metadata(path)
             file = pq.ParquetFile(
                 path,
+                metadata=footer,
                 buffer_size=_BUFFER_BYTES,
                 pre_buffer=False,
-                page_checksum_verification=True,
+                page_checksum_verification=not (compared and has_checksum(footer.metadata)),
             )
             schema, n_rows = file.schema_arrow, file.metadata.num_rows
         except (pa.ArrowException, OSError, ValueError) as error:
@@ -69,7 +87,7 @@ class Parquet:
 
         def fetch(name: str) -> Iterator[Any]:
             batches = file.iter_batches(_BATCH_ROWS, columns=[name], use_threads=False)
-            return (batch.column(name) for batch in _decode_ahead(batches))
+            return (batch.column(name) for batch in batches)
 
         source = TableSource(schema, n_rows, fetch, problems, store)
         source.cleaning = Cleaning.of(columns)
@@ -128,15 +146,6 @@ def _read_nested(
         return None
     source.cleaning = Cleaning.of(columns)
     return source
-
-
-def _decode_ahead(batches: Iterator[Any]) -> Iterator[Any]:
-    """Yield the same; a thread decodes the next while one is copied."""
-    with ThreadPoolExecutor(1, "parquet") as thread:
-        ahead = thread.submit(next, batches, None)
-        while (batch := ahead.result()) is not None:
-            ahead = thread.submit(next, batches, None)
-            yield batch
 
 
 PARQUET = Parquet()

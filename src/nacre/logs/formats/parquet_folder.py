@@ -80,8 +80,8 @@ class ParquetFolder:
         whole.file_rows = tuple(part.n_rows for part in parts)
         whole.whole_episodes = any(part.whole_episodes for part in parts)
         if len(parts) > 1:
-            # Each file has the digest of its own rows.
-            whole.metadata = dataclasses.replace(whole.metadata, sha256="")
+            # Each file has the checksum of its own rows.
+            whole.metadata = dataclasses.replace(whole.metadata, checksum="", sha256="")
 
         def close() -> None:
             for part in parts:

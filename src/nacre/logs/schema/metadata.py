@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from nacre.errors import InputError
 from nacre.files.documents import parse_json
 from nacre.files.manifest import digest_json
+from nacre.logs.checks.assembly import Content
 from nacre.logs.checks.problems import Problems, show
+from nacre.logs.digests import checksum, fingerprint
 from nacre.logs.episodes import Log
 from nacre.logs.schema.spaces import JSON, SpaceError, space_from_json, space_to_json
 
@@ -50,19 +52,27 @@ class Metadata:
         spaces: For "observation" and "action", as far as told.
         provenance: Where the log comes from.
         forms: Of further columns; None if the file has no metadata at all.
-        sha256: The fingerprint of the log that was written; "" if the file does not say it.
+        checksum: Of the log that was written; "" if the file does not say it.
+        sha256: In older files, its fingerprint instead.
     """
 
     spaces: dict[str, Space[Any]] = field(default_factory=dict)
     provenance: dict[str, JSON] = field(default_factory=dict)
     forms: dict[str, ColumnForm] | None = None
+    checksum: str = ""
     sha256: str = ""
+
+    def fits(self, content: Content) -> bool:
+        """Whether a log is the one that was written, as far as the file says it."""
+        if self.checksum:
+            return checksum(content) == self.checksum
+        return not self.sha256 or fingerprint(content) == self.sha256
 
 
 def encode_metadata(log: Log, columns: Mapping[str, NDArray[Any]] | None = None) -> str:
     """Return the metadata of a log, with the forms of `columns` for formats that lose them.
 
-    Those that lose nothing, and that nobody edits by hand, have the log's digest too.
+    Those that lose nothing, and that nobody edits by hand, have the log's checksum too.
     """
     document: dict[str, JSON] = {
         "version": VERSION if columns is None else 1,
@@ -80,7 +90,7 @@ def encode_metadata(log: Log, columns: Mapping[str, NDArray[Any]] | None = None)
         }
     try:
         if columns is None:
-            document["sha256"] = log.fingerprint()
+            document["crc32"] = checksum(log)
             document["check"] = digest_json(document)
         return json.dumps(document, allow_nan=False)
     except (TypeError, ValueError) as error:
@@ -88,6 +98,11 @@ def encode_metadata(log: Log, columns: Mapping[str, NDArray[Any]] | None = None)
             f"log: the provenance cannot be written as JSON ({error}); "
             "use texts, finite numbers, lists and dictionaries"
         ) from error
+
+
+def has_checksum(told: Mapping[bytes, bytes] | None) -> bool:
+    """Whether a file's metadata have the checksum of its log."""
+    return b'"crc32"' in (told or {}).get(KEY.encode(), b"")
 
 
 def decode_metadata(text: str | bytes | None, problems: Problems) -> Metadata:
@@ -116,7 +131,8 @@ def decode_metadata(text: str | bytes | None, problems: Problems) -> Metadata:
         _refuse(f"has the provenance {show(provenance)}, not an object", problems)
         provenance = {}
     forms = _decode_forms(document.get("columns"), problems)
-    return Metadata(spaces, provenance, forms, str(document.get("sha256", "")))
+    checksums = (str(document.get(name, "")) for name in ("crc32", "sha256"))
+    return Metadata(spaces, provenance, forms, *checksums)
 
 
 def _decode_forms(forms: object, problems: Problems) -> dict[str, ColumnForm]:
