@@ -9,19 +9,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from nacre.logs.checks.assembly import Content
+from nacre.logs.checks.assembly import ROW_ARRAYS, Content
 from nacre.logs.schema.spaces import space_to_json
 from nacre.logs.storage.stores import blocks
-
-ARRAYS = (
-    "observations",
-    "actions",
-    "rewards",
-    "next_observations",
-    "terminated",
-    "truncated",
-    "offsets",
-)
 
 
 def fingerprint(content: Content) -> str:
@@ -43,7 +33,7 @@ def checksum(content: Content) -> str:
 def _list_bytes(content: Content) -> Iterator[bytes | memoryview]:
     spaces = [space_to_json(content.observation_space), space_to_json(content.action_space)]
     yield json.dumps(spaces, sort_keys=True).encode()
-    arrays = {name: getattr(content, name) for name in ARRAYS}
+    arrays = {name: getattr(content, name) for name in (*ROW_ARRAYS, "offsets")}
     further = {f"columns/{name}": content.columns[name] for name in sorted(content.columns)}
     for name, values in (arrays | further).items():
         yield f"{name}:{values.dtype.str}:{values.shape}".encode()

@@ -11,7 +11,7 @@ from gymnasium.spaces import Box, Space
 from numpy.typing import ArrayLike, NDArray
 
 from nacre.errors import InputError
-from nacre.logs.checks.assembly import Content, assemble
+from nacre.logs.checks.assembly import ROW_ARRAYS, Content, assemble
 from nacre.logs.checks.completion import OPEN_ENDS
 from nacre.logs.checks.problems import Problems
 from nacre.logs.digests import fingerprint
@@ -22,14 +22,6 @@ from nacre.logs.schema.draft import Draft, apply_offsets, as_arrays
 from nacre.logs.schema.spaces import JSON, given_spaces
 from nacre.logs.storage.views import MappedRows, Runs, hold, read_only, select_runs
 
-ROW_ARRAYS = (
-    "observations",
-    "actions",
-    "rewards",
-    "next_observations",
-    "terminated",
-    "truncated",
-)
 _ARGUMENTS = {n: f"{n}s" for n in ("observation", "action", "reward", "next_observation")}
 VECTOR_ARRAYS = ("observations", "actions", "next_observations")
 BLOCK_ROWS = 2**20

@@ -36,7 +36,7 @@ _PICKLES = (".pkl", ".pickle", ".joblib", ".npy", ".npz", ".ckpt")
 _TORCH = (".pt", ".pth", ".torchscript", ".d3")
 _EXPORT = (
     "export the policy to ONNX: torch.onnx.export(policy, torch.zeros(1, SIZE), 'policy.onnx', "
-    "input_names=['observation'], output_names=['logits'])"
+    "input_names=['observation'], output_names=['logits']), for action vectors ['action']"
 )
 _EXPORT_D3RLPY = (
     "export the policy to ONNX with algo.save_policy('policy.onnx') of d3rlpy; from PyTorch 2.9 on "

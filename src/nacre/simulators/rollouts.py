@@ -13,7 +13,7 @@ from jaxtyping import Array
 from numpy.typing import NDArray
 
 from nacre.errors import InputError
-from nacre.logs.episodes import ROW_ARRAYS
+from nacre.logs.checks.assembly import ROW_ARRAYS
 from nacre.policies.policy import Policy, Signature
 from nacre.simulators.registry import Simulator
 

@@ -14,7 +14,7 @@ from nacre.estimators.base import Problem, report_nothing
 from nacre.estimators.tabular import Tabular
 from nacre.experiments.attack_cases.situation import Generator
 from nacre.logs import Log
-from nacre.logs.episodes import ROW_ARRAYS
+from nacre.logs.checks.assembly import ROW_ARRAYS
 from nacre.policies.policy import Policy
 from nacre.policies.tabular import TabularPolicy
 from nacre.simulators.finite import FiniteWorld, Table, random_world

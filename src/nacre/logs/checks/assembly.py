@@ -23,6 +23,16 @@ from nacre.logs.schema.masks import check_mask, declare_actions, fold_mask
 from nacre.logs.schema.parts import FIELDS, FLAGS, VECTORS, is_reserved
 from nacre.logs.schema.spaces import JSON, SpaceError, canonical_space, infer_space, like_space
 
+ROW_ARRAYS = (
+    "observations",
+    "actions",
+    "rewards",
+    "next_observations",
+    "terminated",
+    "truncated",
+)
+"""Fields of a log that have one entry a transition."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Content:

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nacre.logs.checks.assembly import Content
-from nacre.logs.episodes import ROW_ARRAYS
+from nacre.logs.checks.assembly import ROW_ARRAYS, Content
 from nacre.logs.schema.spaces import space_from_json, space_to_json
 from nacre.logs.storage.stores import copy_blocks, find_file, find_map
 
