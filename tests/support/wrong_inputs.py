@@ -154,6 +154,7 @@ FILES = [
     ),
     Case("an ending that is not known", _offers(name="log.xlsx"), GOOD),
     Case("a pickle", _offers(name="log.pkl"), GOOD),
+    Case("an archive", _offers(name="log.zip"), GOOD),
     Case("only the column names", _offers(text=HEAD + "\n"), GOOD),
     Case("a row with too many entries", _offers(text=_swap("north,none", "north,none,7")), GOOD),
     Case(
@@ -223,6 +224,7 @@ MAPS = [
 ]
 COLUMNS = [
     Case("no column of episodes, no ends", _offers(episode=None, terminated=None), GOOD),
+    Case("no column of episodes, an end in every row", _offers(episode=None), GOOD),
     Case("no column of rewards", _offers(reward=None), GOOD),
     Case("no column of actions", _offers(action=None, labels=None), GOOD),
     Case("no column of observations", _offers(observation=None), GOOD),
@@ -306,6 +308,40 @@ COLUMNS = [
     ),
 ]
 VALUES = [
+    Case(
+        "units below the names",
+        _offers(text=_swap("30,north", "years,,,EUR\n30,north")),
+        _offers(
+            text=_swap("30,north", "years,,,EUR\n30,north"),
+            missing_values=["years", "EUR"],
+            missing=dict.fromkeys(("age", "region", "offer", "spent"), "drop"),
+        ),
+    ),
+    Case(
+        "a sum in the last row",
+        _offers(text=OFFERS + "Total,,,6.0\n"),
+        _offers(
+            text=OFFERS + "Total,,,6.0\n",
+            missing_values=["Total"],
+            missing=dict.fromkeys(("age", "region", "offer"), "drop"),
+        ),
+    ),
+    Case(
+        "labels that differ only in case",
+        _offers(text=_swap("mail", "None"), labels=None),
+        _offers(labels={"action": ["none", "mail", "call"]}),
+    ),
+    Case(
+        "vectors written as text",
+        _offers(text=OFFERS.replace("north", '"[1, 2]"').replace("south", '"[0, 1]"'), encode=None),
+        _offers(
+            text=OFFERS.replace("region", "region_0,region_1")
+            .replace("north", "1,2")
+            .replace("south", "0,1"),
+            observation=["age", "region_0", "region_1"],
+            encode=None,
+        ),
+    ),
     Case(
         "a missing number",
         _offers(text=_swap("30,", ",")),
@@ -410,7 +446,12 @@ VALUES = [
     Case(
         "probabilities in per cent",
         _offers(text=CHANCES.replace("0.5", "50")),
-        _offers(text=CHANCES),
+        _offers(text=CHANCES.replace("0.5", "50"), unit={"pscore": "%"}),
+    ),
+    Case(
+        "probabilities with their sign",
+        _offers(text=CHANCES.replace("0.5", "50%")),
+        _offers(text=CHANCES.replace("0.5", "50%"), unit={"pscore": "%"}),
     ),
     Case(
         "a flag that is neither true nor false", _visits(VISITS.replace("true", "2")), GOOD_VISITS

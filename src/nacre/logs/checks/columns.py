@@ -249,6 +249,9 @@ def check_propensities(name: str, values: NDArray[Any], problems: Problems, disc
         bad = ~((values > 0) & (values <= (1 + BOUND_TOLERANCE if discrete else np.inf)))
     what = "is no probability of an action that was taken"
     remedy = "write a number above 0 and up to 1, or write ignore for the column in the column map"
+    if discrete and (values[bad] > 1).all() and (values[bad] <= 100).all():
+        key = show_key(problems.label(name))
+        remedy = f'if these are per cent, write unit.{key} = "%" in the column map; else {remedy}'
     _report_rows(name, values, bad, (what, remedy), problems)
 
 

@@ -169,3 +169,13 @@ class Problems:
         if rest:
             more = f"and {rest} more {'row' if rest == 1 else 'rows'} with the same problem"
             self.add(more, remedy, column=None if name is None else self.label(name))
+
+
+def tell_twins(texts: Iterable[object]) -> str:
+    """What to think of where two labels differ only in case or blanks; nothing if none do."""
+    seen: dict[str, str] = {}
+    for text in sorted(str(text) for text in texts):
+        first = seen.setdefault(" ".join(text.split()).casefold(), text)
+        if first != text:
+            return f"; {show(first)} and {show(text)} stay two: mend the file if they are one"
+    return ""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from nacre.logs.checks.problems import Problems, show_key, show_names
+from nacre.logs.checks.problems import Problems, show_key, show_names, tell_twins
 from nacre.logs.drafting.facts import Facts, find_size, is_settled
 from nacre.logs.drafting.roles import KEPT, MASKED, MOST_ACTIONS, Roles, is_cost
 from nacre.logs.formats.cleaning import JOINED
@@ -266,7 +266,8 @@ class MapWriter:
         self._enter_unit(one)
         few = one.n_distinct <= (MOST_ACTIONS if one.kind == "category" else NUMBERED_ACTIONS)
         if few and not contiguous and not one.cleaning:
-            comment = "add actions that exist but were never chosen"
+            twins = tell_twins(one.values)
+            comment = f"CHECK{twins}" if twins else "add actions that exist but were never chosen"
             self._enter("labels", "action", list(one.values), comment)
             return [*self._line("action"), *self._write_mask(one.values)]
         if not contiguous or one.n_distinct > MOST_ACTIONS:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,7 @@ from nacre.logs.checks.problems import (
     show,
     show_key,
     show_names,
+    tell_twins,
 )
 from nacre.logs.formats.cleaning import NUMBER, suggest_cleaning
 from nacre.logs.schema.parts import FLAGS, VECTORS
@@ -26,6 +28,7 @@ from nacre.logs.storage.stores import MEMORY, Store, copy_blocks, release
 
 _FLAG = r"^\s*([tT]rue|TRUE|[fF]alse|FALSE|[01])\s*$"
 _NUMBER = rf"^\s*{NUMBER}\s*$"
+_LIST = re.compile(r"\s*[\[(].*[\])]\s*")
 _MOST_LABELS = 50
 _LONGEST_LABELS = 800
 
@@ -223,6 +226,8 @@ def _suggest(
     whose = key if several else part
     cleaning = suggest_cleaning(name, texts)
     labels = ", ".join(json.dumps(text, ensure_ascii=False) for text in sorted(texts))
+    if texts and all(_LIST.fullmatch(text) for text in texts):
+        return f"write one column for each number, {name}_0, {name}_1, …, or Parquet with lists"
     if len(labels) > _LONGEST_LABELS:
         texts = texts * _MOST_LABELS
     order = "in the order that numbers them from 0"
@@ -238,7 +243,7 @@ def _suggest(
             whole if len(texts) <= _MOST_LABELS else ""
         )
     if all_texts and part is not None and len(texts) <= _MOST_LABELS:
-        return f"write labels.{whose} = [{labels}] in the column map, {order}"
+        return f"write labels.{whose} = [{labels}] in the column map, {order}{tell_twins(texts)}"
     if len(texts) <= SHOWN_ROWS and len(labels) <= SHOWN_CHARACTERS:
         observed = part in ("observation", "next_observation")
         choice = '"median" or "drop"' if observed else '"drop"'

@@ -34,6 +34,7 @@ ELSEWHERE = {
     (".json", ".jsonl", ".db", ".sqlite", ".dta", ".sav", ".sas7bdat", ".rds", ".rdata"): (
         "write the table as Parquet or CSV and give that file"
     ),
+    (".zip", ".rar", ".7z", ".tar", ".tgz"): "unpack it and give the file, or the folder",
     (".txt", ".dat", ".tab"): "rename it to end in .csv; separators are recognised",
 }
 """Files that people have and that are not read: what to do instead."""

@@ -67,11 +67,16 @@ class FieldReader:
                 values = self._turn(values)
             if part == "order":
                 self._draft.order = values
-            elif part in ("step", "propensity", MASK):
+            elif part == "propensity":
+                self._draft.columns[part] = self._as_share(str(names), values)
+            elif part in ("step", MASK):
                 self._draft.columns[part] = values
             else:
                 self._draft.fields[part] = values
         self._apply_labels()
+
+    def _as_share(self, name: str, values: NDArray[Any]) -> NDArray[Any]:
+        return values / 100.0 if self._columns.unit.get(name) == "%" else values
 
     def _turn(self, rewards: NDArray[Any]) -> NDArray[Any]:
         """What is earned where less is better: minus what the column says."""

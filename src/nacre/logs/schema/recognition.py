@@ -295,10 +295,14 @@ def _report_missing(
                 "terminated = true if it ends each at its last row"
             )
         if name == "episode":
-            remedy += f", {_NO_EPISODE}"
+            remedy = _SINGLE_STEPS if columns.terminated is True else f"{remedy}, {_NO_EPISODE}"
         problems.add(f"is missing; there are {show_names(names)}", remedy, column=name)
 
 
+_SINGLE_STEPS = (
+    "write episode = false in the column map if every row is a decision of its own; if rows "
+    "follow each other, name the column of episodes there"
+)
 _NO_EPISODE = "or write episode = false there if rows lie in order and end where a flag says"
 
 
