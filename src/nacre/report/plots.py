@@ -12,7 +12,8 @@ from nacre.errors import InputError
 from nacre.report.price_map import find_reach
 from nacre.report.sections.base import build_context
 from nacre.report.sections.estimators import list_rows
-from nacre.report.text import clean
+from nacre.report.terms import add_unit
+from nacre.report.text import clean, format_number
 
 POINTS = 101
 COLOURS = {"old": "#0072b2", "new": "#c2560a", "net": "#8a4b8f", "other": "#5b6575"}
@@ -65,7 +66,7 @@ def plot_break_even(record: DecisionRecord, axes: Any = None) -> Any:
     ends = prices.find_ends(0, prices.weights[1])
     for name, end in (("switch up to", ends.proven), ("keep from", ends.possible)):
         if 0 < end <= weights[-1]:
-            label = f"{name} {end:.3g}"
+            label = f"{name} {add_unit(format_number(end), context.unit)}"
             axes.axvline(end, color=COLOURS["old"], linestyle="--", label=label)
     axes.set_xlabel(_label("learning weight", context.unit))
     axes.set_ylabel(_label("net gain", context.unit))
@@ -89,7 +90,8 @@ def plot_frontier(record: DecisionRecord, axes: Any = None) -> Any:
             errors = [[line.gain - bounds[0]], [bounds[1] - line.gain]]
         kind = "new" if line is context.line else "other"
         axes.errorbar(cost, line.gain, errors, fmt="o", capsize=4, color=COLOURS[kind])
-        place = {"xytext": (6, 6), "textcoords": "offset points"}
+        # To the left: the most expensive one stands at the right edge.
+        place = {"xytext": (-6, 6), "textcoords": "offset points", "ha": "right"}
         axes.annotate(clean(line.name, LONGEST_NAME), (cost, line.gain), **place)
     most = max(costs, default=0.0) or 1.0
     axes.plot([0, most], [0, most], color="black", linewidth=1, label="gain = cost")
@@ -102,11 +104,14 @@ def plot_frontier(record: DecisionRecord, axes: Any = None) -> Any:
 def plot_overlap(record: DecisionRecord, axes: Any = None) -> Any:
     """Share of what each finalist does, and of what the old policy does, outside of the log."""
     axes = _open(axes)
+    most = 1.0
     for kind, name, shift in (("new", "outside", -0.2), ("old", "outside_old", 0.2)):
         shares = [_read_share(one.overlap.get(name)) for one in record.candidates]
         places = np.arange(len(shares)) + shift
         label = "candidate" if kind == "new" else "old policy"
         axes.barh(places, shares, height=0.38, color=COLOURS[kind], label=label)
+        most = max(most, *shares)
+    axes.set_xlim(0.0, 1.05 * most)
     names = [clean(one.name, LONGEST_NAME) for one in record.candidates]
     axes.set_yticks(range(len(names)), names)
     axes.invert_yaxis()
