@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
-from typing import TypeAlias
-
-Kinds: TypeAlias = type | tuple[type, ...]
 
 
 class InputError(ValueError):
@@ -28,18 +25,3 @@ def suggest_name(name: str, known: Iterable[str]) -> str:
     names = list(known)
     near = get_close_matches(name, names, n=1)
     return f"did you mean {near[0]}?" if near else f"known are {', '.join(names) or 'none'}"
-
-
-def check_kinds(arguments: Iterable[tuple[str, object, Kinds, str]]) -> None:
-    """Raise `InputError` where an argument is of another type than it may be.
-
-    Args:
-        arguments: Of each the name, what was given, its types, and what to give.
-    """
-    problems = [
-        f"{name} is of type {type(given).__name__}: give {wanted}"
-        for name, given, kinds, wanted in arguments
-        if not isinstance(given, kinds)
-    ]
-    if problems:
-        raise InputError(problems)

@@ -59,9 +59,7 @@ class AdviceConfig:
     def __post_init__(self) -> None:
         problems = []
         if not 0.5 < self.confidence < 1.0:
-            problems.append(
-                f"confidence = {self.confidence}: must lie between 0.5 and 1, as 0.95 for 95 %"
-            )
+            problems.append(f"confidence = {self.confidence}: must lie between 0.5 and 1")
         if not 0.0 < self.learning_share < 1.0:
             problems.append(f"learning_share = {self.learning_share}: must lie between 0 and 1")
         if not 0.0 <= self.discount <= 1.0:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from nacre.advice.names import name_files
 from nacre.advice.setting import Setting
 from nacre.costs import PolicyCost, SwitchingCost, read_cost
 from nacre.costs.fit import check_guardrails, check_log_fits, check_same_spaces
-from nacre.errors import InputError, check_kinds
+from nacre.errors import InputError
 from nacre.learners.base import Candidate
 from nacre.logs import ColumnMap, Log, read_log
 from nacre.logs.acting import ACTING, find_acting
@@ -34,21 +34,6 @@ from nacre.policies import (
 from nacre.training.fitted_evaluation import as_rows
 
 LEAST_EPISODES = 4
-NOTHING = type(None)
-NUMBERS = (int, float, np.integer, np.floating)
-PATHS = (str, os.PathLike)
-ARGUMENTS: dict[str, tuple[tuple[Any, ...], str]] = {
-    "discount": ((*NUMBERS, NOTHING), "a number from 0 to 1, such as 0.99"),
-    "confidence": ((*NUMBERS, NOTHING), "a number between 0.5 and 1, such as 0.95"),
-    "config": ((AdviceConfig, *PATHS, NOTHING), "a nacre.AdviceConfig, or its file's path"),
-    "uncertainty": ((*NUMBERS, NOTHING), "a share from 0 to 1, such as 0.03"),
-    "seed": ((int, np.integer), "a whole number, such as 0"),
-    "columns": ((ColumnMap, Mapping, *PATHS, NOTHING), "a nacre.ColumnMap, or its file's path"),
-    "resume": ((*PATHS, NOTHING), "the path of a folder"),
-    "acting": ((list, tuple), "a list of policies, or of paths of their files"),
-    "earlier": ((int, np.integer), "a number of episodes, such as 0"),
-}
-"""What else an advice is given: its types, and what to give."""
 
 FilePath = str | os.PathLike[str]
 LogSource = Log | FilePath
@@ -118,9 +103,7 @@ def read_inputs(
 
     A clone of the log knows how far it may be off; what is given as `uncertainty` counts more.
     """
-    numbers = {"uncertainty": uncertainty, "seed": seed, "earlier": earlier}
-    check_types(None, columns=columns, acting=acting, **numbers)
-    check_sources(log, old_policy, cost, candidates)
+    check_types(log, old_policy, cost, candidates)
     episodes = log if isinstance(log, Log) else read_log(log, columns=columns)
     policy, known = _read_policy(old_policy, episodes, seed)
     share = known if uncertainty is None else uncertainty
@@ -135,39 +118,30 @@ def read_inputs(
     return Inputs(episodes, policy, model, rows, given, further, share, others, earlier)
 
 
-def check_types(progress: object, **given: object) -> None:
-    """Raise `InputError` where one of these is not of the type that it has to be."""
-    arguments = [(name, given[name], *ARGUMENTS[name]) for name in given]
-    if progress is not False:
-        wanted = "a function of an event, False for silence, or None"
-        arguments.append(("progress", progress, (Callable, NOTHING), wanted))
-    check_kinds(arguments)
-
-
-def check_sources(log: object, old_policy: object, cost: object, candidates: object) -> None:
+def check_types(log: object, old_policy: object, cost: object, candidates: object) -> None:
     """Raise `InputError` where something is neither what was expected nor a path to it."""
     kinds = {
         "log": (log, Log, "a nacre.Log, such as nacre.read_log gives"),
         "cost": (cost, SwitchingCost, "a nacre.SwitchingCost, such as nacre.read_cost gives"),
     }
     problems = [
-        f"{name} is of type {type(given).__name__}: give {wanted}, or the path of a file"
+        f"{name} is a {type(given).__name__}: give {wanted}, or the path of a file"
         for name, (given, kind, wanted) in kinds.items()
         if not isinstance(given, (kind, str, os.PathLike))
         and not (name == "cost" and callable(given))
     ]
     if isinstance(old_policy, Log | SwitchingCost | Candidate | int | float | None):
         problems.append(
-            f"old_policy is of type {type(old_policy).__name__}: give a policy, such as "
+            f"old_policy is a {type(old_policy).__name__}: give a policy, such as "
             "nacre.read_policy gives, a function, or the path of a file"
         )
-    if not isinstance(candidates, Sequence) or isinstance(candidates, str):
+    if isinstance(candidates, str | os.PathLike | Candidate | Policy):
         problems.append(
-            f"candidates is of type {type(candidates).__name__}: give a list, such as [candidate]"
+            f"candidates is a {type(candidates).__name__}: give a list, such as [candidate]"
         )
-    else:
+    elif isinstance(candidates, Sequence):
         problems += [
-            f"candidates[{place}] is of type {type(given).__name__}: give a nacre.Candidate(name, "
+            f"candidates[{place}] is a {type(given).__name__}: give a nacre.Candidate(name, "
             "policy, origin), or the path of a policy's file"
             for place, given in enumerate(candidates)
             if not isinstance(given, (Candidate, str, os.PathLike))

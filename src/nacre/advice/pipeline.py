@@ -21,7 +21,6 @@ from nacre.advice.inputs import (
     Inputs,
     LogSource,
     PolicySource,
-    check_types,
     read_inputs,
 )
 from nacre.advice.kept_tasks import KeptTasks
@@ -80,7 +79,6 @@ def advise(
         earlier: Episodes at its beginning that an advice of this seed was about: divided so again.
     """
     began = time.perf_counter()
-    check_types(progress, config=config, discount=discount, confidence=confidence, resume=resume)
     # A file is read before the log: that may take long.
     changes = {} if config is None or isinstance(config, AdviceConfig) else read_changes(config)
     inputs = log, old_policy, cost, start, candidates, uncertainty, seed
@@ -88,12 +86,13 @@ def advise(
     if not isinstance(config, AdviceConfig):
         config = dataclasses.replace(suggest_config(given.log), **changes)
     setting = _settle(given, _set_levels(config, discount, confidence), seed)
-    kept = KeptTasks.open(Path(resume) if resume else None, setting, given.candidates, began)
+    folder = Path(resume) if resume else None
+    kept = KeptTasks.open(folder, setting, given.candidates, began)
     graph = plan_tasks(setting, given.candidates)
     with open_progress(progress) as heard:
         results, execution = run_tasks(graph, kept, heard, setting, engine)
-    found = {**results, "given": given.candidates}
-    return build_advice(setting, found, execution, began=began - kept.seconds_before)
+    results = {**results, "given": given.candidates}
+    return build_advice(setting, results, execution, began=began - kept.seconds_before)
 
 
 def _settle(given: Inputs, wanted: AdviceConfig, seed: int) -> Setting:

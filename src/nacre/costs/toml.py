@@ -13,7 +13,7 @@ from nacre.costs import forms
 from nacre.costs.description import describe_cost
 from nacre.costs.family import SwitchingCost
 from nacre.costs.wording import describe_problem
-from nacre.errors import InputError, check_kinds
+from nacre.errors import InputError
 from nacre.files.commit import write_whole
 from nacre.logs.checks.problems import show_path
 from nacre.logs.documents import format_document, parse_document, read_document
@@ -27,7 +27,6 @@ def read_cost(path: str | os.PathLike[str]) -> SwitchingCost:
     Raises:
         InputError: With every problem found: the file, the key, the value and what was expected.
     """
-    check_kinds([("path", path, (str, os.PathLike), "the path of a cost.toml")])
     return build_cost(read_document(Path(path), "a cost.toml"), show_path(path))
 
 

@@ -10,7 +10,6 @@ from typing import Any
 
 from gymnasium.spaces import Space
 
-from nacre.errors import check_kinds
 from nacre.files.commit import open_whole
 from nacre.logs.addresses import fetch, is_address, show_address
 from nacre.logs.checks.assembly import Content
@@ -67,7 +66,6 @@ def read_log(
     Raises:
         InputError: With every problem found.
     """
-    check_kinds([("path", path, (str, os.PathLike), "the path of a log's file or folder")])
     request = _ask(columns, observation_space, action_space, cache_dir, memory_limit)
     content, problems = _read(path, request)
     if content is None or problems:
