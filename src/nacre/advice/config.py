@@ -13,7 +13,7 @@ import gymnasium
 import numpy as np
 
 from nacre.diagnostics.log_checks import LogCheckConfig
-from nacre.errors import InputError
+from nacre.errors import InputError, check_arguments
 from nacre.estimators import ESTIMATORS, Estimator
 from nacre.inference.rule import BoundsRule, Rule
 from nacre.learners import LEARNERS, Learner
@@ -29,6 +29,7 @@ LARGEST_LOSS = 0.02
 """Share of the log's rewards that the discount which stands for γ = 1 may take away."""
 
 
+@check_arguments
 @dataclass(frozen=True)
 class AdviceConfig:
     """How advice is found. What else is needed belongs to the part that needs it.
@@ -77,6 +78,7 @@ class AdviceConfig:
             raise InputError(problems)
 
     @classmethod
+    @check_arguments
     def from_toml(
         cls, path: str | os.PathLike[str], base: AdviceConfig | None = None
     ) -> AdviceConfig:
