@@ -66,7 +66,9 @@ def compare(auditor: str | None) -> tuple[int, list[str]]:
         found = []
     compared = [one for one in found if "vulns" in one]
     if not compared:
-        reason = (done.stderr.strip().splitlines() or ["pip-audit says nothing"])[-1]
+        # Where it finds no package at all, it says that none has a weakness.
+        asked = f"it knows none of {len(found)} packages" if found else done.stderr
+        reason = (asked.strip().splitlines() or ["pip-audit says nothing"])[-1]
         return NOTHING_COMPARED, [
             f"NOTHING WAS COMPARED: no database of weaknesses answered ({reason[:200]}); run this "
             "again where one can be reached"

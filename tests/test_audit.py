@@ -47,7 +47,6 @@ def format_answer(*dependencies: dict[str, Any]) -> str:
         ("", ""),
         ("<html>", "a proxy answered"),
         (format_answer(), ""),
-        (format_answer({"name": "a", "skip_reason": "not found"}), "no service"),
     ],
 )
 def test_where_nothing_was_compared_it_is_no_success(
@@ -59,6 +58,14 @@ def test_where_nothing_was_compared_it_is_no_success(
         assert found == script.NOTHING_COMPARED != 0
         assert lines[-1].startswith("NOTHING WAS COMPARED: no database of weaknesses answered")
         assert complaint in lines[-1]
+
+
+def test_an_auditor_that_knows_no_package_is_not_believed(tmp_path: Path) -> None:
+    answer = format_answer({"name": "a", "skip_reason": "not found"})
+    script = load_script()
+    found, lines = script.compare(make_auditor(tmp_path, answer, "No known vulnerabilities found"))
+    assert found == script.NOTHING_COMPARED
+    assert "it knows none of 1 packages" in lines[-1]
 
 
 def test_without_the_program_it_is_no_success_and_the_components_are_there(
