@@ -28,8 +28,8 @@ from tests.support.learners import make_vectors
 from tests.support.rooms import make_rooms_log
 
 BAD: list[tuple[dict[str, Any], str]] = [
-    ({"confidence": 0.5}, "confidence = 0.5: must lie between 0.5 and 1"),
-    ({"confidence": math.nan}, "confidence = nan: must lie between 0.5 and 1"),
+    ({"confidence": 0.5}, "confidence = 0.5: must lie between 0.5 and 1, as 0.95 for 95 %"),
+    ({"confidence": math.nan}, "confidence = nan: must lie between 0.5 and 1, as 0.95 for 95 %"),
     ({"learning_share": 1.0}, "learning_share = 1.0: must lie between 0 and 1"),
     ({"discount": 1.1}, "discount = 1.1: must lie in [0, 1]"),
     ({"look": 0}, "look = 0 of 1: the first look at a log is 1"),

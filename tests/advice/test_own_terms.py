@@ -113,10 +113,14 @@ def test_without_a_discount_every_episode_has_to_end() -> None:
 @pytest.mark.parametrize(
     ("given", "problem"),
     [
-        ({"log": 3}, "log is a int: give a nacre.Log"),
-        ({"cost": {"weight": 1}}, "cost is a dict: give a nacre.SwitchingCost"),
-        ({"old_policy": None}, "old_policy is a NoneType: give a policy"),
-        ({"candidates": "new.onnx"}, "candidates is a str: give a list"),
+        ({"log": 3}, "log = 3: give a nacre.Log"),
+        ({"cost": {"weight": 1}}, "cost = {'weight': 1}: give a nacre.SwitchingCost"),
+        ({"old_policy": None}, "old_policy = None: give a policy"),
+        ({"candidates": "new.onnx"}, "candidates = 'new.onnx': give a list"),
+        ({"seed": "7"}, "seed = '7': give a whole number"),
+        ({"discount": "high"}, "discount = 'high': give a number"),
+        ({"start": "here"}, "start = 'here': give an array of numbers"),
+        ({"engine": 2}, "engine = 2: give an object of nacre.parallel.engine.Engine or a text"),
         ({"candidates": [make_policy(BEST)]}, r"candidates\[0\] is a TabularPolicy: give a nacre"),
     ],
 )

@@ -55,5 +55,5 @@ def test_learners_that_need_a_gradient_leave_it_out() -> None:
 
 
 def test_what_is_no_cost_is_refused() -> None:
-    with pytest.raises(InputError, match=r"cost is a int: give a nacre.SwitchingCost"):
+    with pytest.raises(InputError, match=r"cost = 3: give a nacre.SwitchingCost"):
         nacre.advise(sample(0), OLD, 3, progress=False)  # type: ignore[arg-type]

@@ -101,5 +101,5 @@ def test_functions_that_give_no_price_are_named(function: Any, said: str) -> Non
 
 
 def test_what_is_no_function_is_refused() -> None:
-    with pytest.raises(InputError, match="3 is no function"):
+    with pytest.raises(InputError, match="function = 3: give a function"):
         nacre.PolicyCost(3)  # type: ignore[arg-type]

@@ -74,3 +74,19 @@ def test_fields_are_named_by_their_way() -> None:
 @pytest.mark.parametrize("table", TABLES)
 def test_results_that_are_kept_are_as_their_manifests_say(table: str) -> None:
     check_manifest(ROOT / "results" / table)
+
+
+@pytest.mark.parametrize("edited", [b"\xff\n", b"{}\n", b"5\n", b"[" * 5000])
+def test_a_file_that_was_edited_is_told_and_not_parsed(folder: Path, edited: bytes) -> None:
+    (folder / "paper.jsonl").write_bytes(edited)
+    with pytest.raises(InputError, match=r"paper.jsonl: not as manifest.json says; restore"):
+        check_manifest(folder)
+
+
+@pytest.mark.parametrize(
+    "text", ["5", "[]", '{"format": 1}', '{"format": 1, "files": {"a": 5}}', "[" * 5000]
+)
+def test_manifests_that_hold_something_else_are_told(folder: Path, text: str) -> None:
+    (folder / NAME).write_text(text)
+    with pytest.raises(InputError, match=r"manifest.json: not a readable manifest"):
+        check_manifest(folder)

@@ -128,7 +128,7 @@ def test_a_line_that_was_cut_off_is_left_out_and_goes(tmp_path: Path) -> None:
     [
         ('{"format": 1', "not a readable record"),
         ("", "not a readable record"),
-        ("[1]", "not a record of this version"),
+        ("[1]", "not a readable record"),
         ('{"format": 0}', "not a record of this version"),
         ('{"format": 1, "row": "pole-cheap"}', "needs a row and a seed"),
     ],
@@ -261,3 +261,14 @@ def test_the_papers_settings_are_still_those_of_the_records(table: str) -> None:
             learner = row.paper.learner
             settings = {field: record[field] for field in SETTINGS} | {"learner": learner.as_json()}
             assert is_done(Place.of(out, row, "paper", seed), settings, learner)
+
+
+@pytest.mark.parametrize("line", [b"\xff\xfe", b"5", b"[" * 5000, b'{"a": ', b"[1]"])
+def test_lines_that_are_no_records_are_told(tmp_path: Path, line: bytes) -> None:
+    path = tmp_path / "records.jsonl"
+    path.write_bytes(b'{"a": 1}\n' + line + b"\n")
+    with pytest.raises(InputError, match=r"records.jsonl, line 2: not a readable record \("):
+        read_lines(path)
+    path.write_bytes(line)
+    with pytest.raises(InputError, match="not a readable record"):
+        read_record(path)

@@ -8,6 +8,7 @@ import itertools
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -130,6 +131,53 @@ def test_a_failure_of_any_call_is_told_and_nothing_is_mixed(tmp_path: Path, shif
         commit_files(folder, NEW, kind=KIND)
         assert leftovers(folder) == []
     assert ("old", True) in outcomes
+
+
+def find_changed(calls: list[tuple[str, str]], folder: Path) -> dict[Path, int]:
+    """Every folder in which names came, moved or went for good, and its last such call."""
+    last: dict[Path, int] = {}
+    for at, (name, told) in enumerate(calls):
+        place = Path(told)
+        inside = any(part.startswith(STAGING) for part in place.parts)
+        if name in ("mkdir", "unlink", "open") and not inside:
+            last[place.parent] = at
+        elif name in ("rename", "replace"):
+            # A file of the commit goes to its place; the staging folder to that of the commit.
+            moved = str(place).replace(f"{COMMITTED}/", "")
+            last[Path(moved).parent] = at
+    return {place: at for place, at in last.items() if COMMITTED not in place.parts}
+
+
+def test_every_folder_is_brought_to_disk_after_its_last_change(tmp_path: Path) -> None:
+    folder = tmp_path / "of" / "the" / "advice"
+    for files in (
+        {"top": b"", "a/two": b"", "a/b/c/deep": b"", "gone/deep/old": b"", "gone/here": b""},
+        {"top": b"", "a/b/new": b"", "d/e/f": b"", "gone/here": b""},
+    ):
+        with fail_at(tmp_path, -1, die) as faults:
+            commit_files(folder, files, kind=KIND)
+        changed = find_changed(faults.calls, folder)
+        synced = {Path(told): at for at, (name, told) in enumerate(faults.calls) if name == "fsync"}
+        late = {place: at for place, at in changed.items() if synced.get(place, -1) < at}
+        assert late == {}
+        assert {(folder / name).parent for name in files if name != "gone/here"} <= set(changed)
+        # What is committed was on disk before, with the folders that it lies in.
+        commit = next(at for at, (name, _) in enumerate(faults.calls) if name == "rename")
+        staging = Path(faults.calls[commit][1])
+        staged = {staging / name for name in files}
+        nested = {inner for path in staged for inner in path.parents if staging in inner.parents}
+        assert all(synced[place] < commit for place in (*staged, *nested, staging))
+    assert not (folder / "gone" / "deep" / "old").exists()
+
+
+@pytest.mark.parametrize("write", [write_whole, append_whole])
+def test_new_folders_above_a_file_are_brought_to_disk(
+    tmp_path: Path, write: Callable[[Path, bytes], None]
+) -> None:
+    with fail_at(tmp_path, -1, die) as faults:
+        write(tmp_path / "a" / "b" / "file", b"new\n")
+    synced = {told for name, told in faults.calls if name == "fsync"}
+    assert {str(place) for place in (tmp_path, tmp_path / "a", tmp_path / "a" / "b")} <= synced
 
 
 @pytest.mark.parametrize("number", ERRORS[:2])

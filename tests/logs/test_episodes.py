@@ -286,7 +286,7 @@ def test_every_problem_of_given_arrays_is_reported_at_once() -> None:
             [0, 1, 2],
             offsets=[0, 3],
             action_space=Box(0, 1, (2, 2)),
-            provenance={"x": {1, 2}},  # type: ignore[dict-item]
+            provenance={"x": [{1, 2}]},  # type: ignore[list-item]
             columns={"reward": [0, 0, 0], "short": [1], 7: [0, 0, 0]},  # type: ignore[dict-item]
         )
     text = "\n".join(caught.value.problems)
@@ -306,7 +306,7 @@ def test_every_problem_of_given_arrays_is_reported_at_once() -> None:
 
 
 def test_scalars_instead_of_arrays_are_refused() -> None:
-    with pytest.raises(InputError, match=r"has the shape \(\)"):
+    with pytest.raises(InputError, match=r"terminated = True: give an array of numbers"):
         Log.from_arrays(0.0, 0, 1.0, True)
     with pytest.raises(InputError, match="offsets"):
         Log.from_arrays([[0.0]], [0], 1.0, [True], offsets=[0, 1])

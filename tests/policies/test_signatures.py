@@ -37,6 +37,8 @@ def test_spaces_are_read_as_written(tmp_path: Path) -> None:
         (WHOLE.partition("[action_space]")[0], "action_space: is missing; write it like"),
         (WHOLE.replace("n = 3", "n = 0"), r"action_space: Discrete\(0\); n has to lie"),
         ("spaces", "cannot be read as TOML"),
+        (".".join("a" * 99) + " = 1", r"cannot be read as TOML \(.* has more than 32 parts"),
+        ("a = " + "[" * 999, r"cannot be read as TOML \(lists or tables nested more than 64"),
     ],
 )
 def test_what_is_wrong_is_said_with_what_to_write(tmp_path: Path, text: str, line: str) -> None:

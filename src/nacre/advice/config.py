@@ -13,7 +13,7 @@ import gymnasium
 import numpy as np
 
 from nacre.diagnostics.log_checks import LogCheckConfig
-from nacre.errors import InputError
+from nacre.errors import InputError, check_arguments
 from nacre.estimators import ESTIMATORS, Estimator
 from nacre.inference.rule import BoundsRule, Rule
 from nacre.learners import LEARNERS, Learner
@@ -29,6 +29,7 @@ LARGEST_LOSS = 0.02
 """Share of the log's rewards that the discount which stands for γ = 1 may take away."""
 
 
+@check_arguments
 @dataclass(frozen=True)
 class AdviceConfig:
     """How advice is found. What else is needed belongs to the part that needs it.
@@ -59,7 +60,9 @@ class AdviceConfig:
     def __post_init__(self) -> None:
         problems = []
         if not 0.5 < self.confidence < 1.0:
-            problems.append(f"confidence = {self.confidence}: must lie between 0.5 and 1")
+            problems.append(
+                f"confidence = {self.confidence}: must lie between 0.5 and 1, as 0.95 for 95 %"
+            )
         if not 0.0 < self.learning_share < 1.0:
             problems.append(f"learning_share = {self.learning_share}: must lie between 0 and 1")
         if not 0.0 <= self.discount <= 1.0:
@@ -77,6 +80,7 @@ class AdviceConfig:
             raise InputError(problems)
 
     @classmethod
+    @check_arguments
     def from_toml(
         cls, path: str | os.PathLike[str], base: AdviceConfig | None = None
     ) -> AdviceConfig:

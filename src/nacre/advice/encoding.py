@@ -59,7 +59,7 @@ def decode(content: bytes) -> Any:
         metadata = header["__metadata__"]
         if metadata["sha256"] != digest_tensors(tensors, metadata["tree"]):
             raise ValueError("its digest does not fit")
-        return _decode(json.loads(metadata["tree"]), tensors)
+        return _decode(parse_json(metadata["tree"].encode(), largest=LARGEST), tensors)
     except (safetensors.SafetensorError, KeyError, TypeError, AttributeError, ImportError) as error:
         raise ValueError(str(error)) from None
 

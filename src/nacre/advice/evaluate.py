@@ -18,7 +18,7 @@ from nacre.advice.inputs import LogSource, PolicySource
 from nacre.advice.record import BY_RETURNS, Value, finite
 from nacre.costs.fit import check_log_fits
 from nacre.diagnostics.on_policy import Behaviour, examine_behaviour
-from nacre.errors import InputError
+from nacre.errors import InputError, check_arguments
 from nacre.logs import Log, read_log
 from nacre.policies import Policy, fingerprint, read_policy
 from nacre.training.fitted_evaluation import (
@@ -132,6 +132,7 @@ class Valuation:
         }
 
 
+@check_arguments
 def evaluate(
     log: LogSource,
     policy: PolicySource,

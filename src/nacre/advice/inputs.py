@@ -20,8 +20,9 @@ from nacre.costs import PolicyCost, SwitchingCost, read_cost
 from nacre.costs.fit import check_guardrails, check_log_fits, check_same_spaces
 from nacre.errors import InputError
 from nacre.learners.base import Candidate
-from nacre.logs import ColumnMap, Log, read_log
+from nacre.logs import Log, read_log
 from nacre.logs.acting import ACTING, find_acting
+from nacre.logs.schema.mapping import Columns
 from nacre.policies import (
     Policy,
     PolicyOptions,
@@ -31,17 +32,19 @@ from nacre.policies import (
     recall_uncertainty,
     respect_mask,
 )
+from nacre.policies import (
+    PolicySource as PolicySource,
+)
 from nacre.training.fitted_evaluation import as_rows
 
 LEAST_EPISODES = 4
 
 FilePath = str | os.PathLike[str]
 LogSource = Log | FilePath
-PolicySource = Policy | FilePath
 CostSource = SwitchingCost | Callable[[Policy, Policy], Any] | FilePath
 CandidateSource = Candidate | FilePath
 ConfigSource = AdviceConfig | FilePath
-ColumnsSource = ColumnMap | FilePath
+ColumnsSource = Columns
 
 
 @dataclass(frozen=True)
@@ -103,7 +106,6 @@ def read_inputs(
 
     A clone of the log knows how far it may be off; what is given as `uncertainty` counts more.
     """
-    check_types(log, old_policy, cost, candidates)
     episodes = log if isinstance(log, Log) else read_log(log, columns=columns)
     policy, known = _read_policy(old_policy, episodes, seed)
     share = known if uncertainty is None else uncertainty
@@ -116,38 +118,6 @@ def read_inputs(
     rows = np.asarray(as_rows(episodes.starts if start is None else start, policy.signature))
     given = start is not None
     return Inputs(episodes, policy, model, rows, given, further, share, others, earlier)
-
-
-def check_types(log: object, old_policy: object, cost: object, candidates: object) -> None:
-    """Raise `InputError` where something is neither what was expected nor a path to it."""
-    kinds = {
-        "log": (log, Log, "a nacre.Log, such as nacre.read_log gives"),
-        "cost": (cost, SwitchingCost, "a nacre.SwitchingCost, such as nacre.read_cost gives"),
-    }
-    problems = [
-        f"{name} is a {type(given).__name__}: give {wanted}, or the path of a file"
-        for name, (given, kind, wanted) in kinds.items()
-        if not isinstance(given, (kind, str, os.PathLike))
-        and not (name == "cost" and callable(given))
-    ]
-    if isinstance(old_policy, Log | SwitchingCost | Candidate | int | float | None):
-        problems.append(
-            f"old_policy is a {type(old_policy).__name__}: give a policy, such as "
-            "nacre.read_policy gives, a function, or the path of a file"
-        )
-    if isinstance(candidates, str | os.PathLike | Candidate | Policy):
-        problems.append(
-            f"candidates is a {type(candidates).__name__}: give a list, such as [candidate]"
-        )
-    elif isinstance(candidates, Sequence):
-        problems += [
-            f"candidates[{place}] is a {type(given).__name__}: give a nacre.Candidate(name, "
-            "policy, origin), or the path of a policy's file"
-            for place, given in enumerate(candidates)
-            if not isinstance(given, (Candidate, str, os.PathLike))
-        ]
-    if problems:
-        raise InputError(problems)
 
 
 def check_inputs(

@@ -27,12 +27,13 @@ from nacre.advice.kept_tasks import KeptTasks
 from nacre.advice.plan import plan_tasks
 from nacre.advice.propensities import settle_propensities
 from nacre.advice.result import Advice
-from nacre.advice.running import run_tasks
+from nacre.advice.running import EngineSource, run_tasks
 from nacre.advice.setting import Setting
-from nacre.parallel.engine import EngineSource
+from nacre.errors import check_arguments
 from nacre.training.progress_display import Shown, open_progress
 
 
+@check_arguments
 def advise(
     log: LogSource,
     old_policy: PolicySource,

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from nacre.advice.record import CandidateEntry, DecisionRecord, Interval
 from nacre.advice.setting import Setting
+from nacre.errors import Kind, check_arguments
 from nacre.inference.evidence import Verdict
 from nacre.learners.base import Candidate
 from nacre.logs.schema.spaces import space_to_json
 from nacre.policies.policy import Policy
 from nacre.training.returns import ReturnsEstimate
+
+Axes = Annotated[
+    Any, Kind("axes of matplotlib", lambda value: value is None or hasattr(value, "plot"))
+]
 
 
 @dataclass(frozen=True, repr=False)
@@ -90,7 +96,8 @@ class Advice:
         text: str = format_decision(self.record)
         return text
 
-    def plot_gain(self, axes: Any = None) -> Any:
+    @check_arguments
+    def plot_gain(self, axes: Axes = None) -> Any:
         """Draw what every estimator says of the finalist's gain, and the net gain.
 
         Needs matplotlib, extra `figures`.
@@ -105,19 +112,22 @@ class Advice:
 
         return plot_gain(self.record, axes)
 
-    def plot_break_even(self, axes: Any = None) -> Any:
+    @check_arguments
+    def plot_break_even(self, axes: Axes = None) -> Any:
         """Draw the net gain over the learning weight, and where the answer changes."""
         from nacre.report.plots import plot_break_even
 
         return plot_break_even(self.record, axes)
 
-    def plot_frontier(self, axes: Any = None) -> Any:
+    @check_arguments
+    def plot_frontier(self, axes: Axes = None) -> Any:
         """Draw gain against cost of all finalists."""
         from nacre.report.plots import plot_frontier
 
         return plot_frontier(self.record, axes)
 
-    def plot_overlap(self, axes: Any = None) -> Any:
+    @check_arguments
+    def plot_overlap(self, axes: Axes = None) -> Any:
         """Draw how much of what each finalist does lies outside of the log."""
         from nacre.report.plots import plot_overlap
 
@@ -127,7 +137,8 @@ class Advice:
         """What `decision.json` holds and `--json` prints."""
         return self.record.as_json()
 
-    def save(self, folder: str | Path) -> Path:
+    @check_arguments
+    def save(self, folder: str | os.PathLike[str]) -> Path:
         """Write `decision.json`, `evidence.npz`, `report.html`, `policy/` and `manifest.json`.
 
         All of them take their places or none does.

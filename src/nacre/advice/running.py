@@ -12,7 +12,8 @@ from nacre.advice.kept_tasks import KeptTasks
 from nacre.advice.meter import Meter
 from nacre.advice.setting import Setting
 from nacre.logs import Log
-from nacre.parallel.engine import EngineSource, Workers, open_engine
+from nacre.parallel.engine import EngineSource as EngineSource
+from nacre.parallel.engine import Workers, open_engine
 from nacre.parallel.graph import Task, find_needed, run_graph
 from nacre.parallel.remote import TaskFuture
 from nacre.training.progress import NoProgress, Progress, ProgressEvent

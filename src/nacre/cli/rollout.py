@@ -187,7 +187,7 @@ def _check_same_plan(before: bytes, document: Mapping[str, Any], file: Path) -> 
     for number, line in enumerate(before.splitlines(), start=1):
         try:
             known = json.loads(line).get("plan_sha256")
-        except (ValueError, AttributeError):
+        except (ValueError, AttributeError, RecursionError):
             raise InputError(
                 f"{show_path(file)}, line {number}: is no look; restore the file, or give --out "
                 "with a new folder"

@@ -24,7 +24,7 @@ from nacre.costs.measures import LogStates, StateMeasure, StateSample, read_rows
 from nacre.costs.statewise import Comparison, StatewiseCost
 from nacre.costs.value_terms import ValueTerms
 from nacre.costs.weights import read_price
-from nacre.errors import InputError
+from nacre.errors import InputError, check_arguments
 from nacre.logs import Log
 from nacre.policies.policy import Policy
 
@@ -39,6 +39,7 @@ MOST_MAPPED = 1_000_000
 """States that are drawn of a log larger than memory; the standard error counts that."""
 
 
+@check_arguments
 @dataclass(frozen=True)
 class SwitchingCost:
     """One member of the family; made by `TransportCost` and its siblings.
@@ -95,6 +96,7 @@ class SwitchingCost:
         if problems:
             raise InputError(problems)
 
+    @check_arguments
     def check(
         self, observation_space: gymnasium.Space[Any], action_space: gymnasium.Space[Any]
     ) -> None:
@@ -133,6 +135,7 @@ class SwitchingCost:
         learning, transaction = self.prices if prices is None else prices
         return learning * comparison.learning + transaction * comparison.transaction
 
+    @check_arguments
     def at(
         self,
         old_policy: Policy,
@@ -162,6 +165,7 @@ class SwitchingCost:
         """Why learners cannot follow the gradient of `at`, or nothing."""
         return ""
 
+    @check_arguments
     def evaluate(
         self,
         old_policy: Policy,

@@ -28,7 +28,7 @@ from nacre.costs.partitions import (
     numbers,
     whole_numbers,
 )
-from nacre.errors import InputError
+from nacre.errors import InputError, check_arguments
 from nacre.policies.distributions import (
     ActionDistribution,
     ContinuousDistribution,
@@ -69,11 +69,13 @@ class ActionGroups(abc.ABC):
     def atoms(self, distribution: ActionDistribution, key: PRNGKeyArray, n: int) -> Atoms:
         """The distribution as weighted points: exact if discrete, n samples a group if not."""
 
+    @check_arguments
     def check(self, action_space: gymnasium.Space[Any]) -> None:
         """Raise `InputError` unless the groups partition this action space."""
         self.names(action_space)
 
 
+@check_arguments
 @dataclass(frozen=True)
 class Boxes(ActionGroups):
     """Boxes (lower, upper] on some coordinates; the other coordinates are free."""
@@ -142,6 +144,7 @@ class Boxes(ActionGroups):
             )
 
 
+@check_arguments
 @dataclass(frozen=True)
 class IndexSets(ActionGroups):
     """Sets of discrete actions; `None` stands for the two halves of whatever number there is."""
@@ -196,11 +199,13 @@ class IndexSets(ActionGroups):
         return Atoms(points, probabilities, self.membership(distribution.n_actions))
 
 
+@check_arguments
 def sign(coordinate: int = 0) -> Boxes:
     """Two groups: the coordinate ≤ 0, and > 0, as in the published runs."""
     return thresholds({coordinate: [0.0]})
 
 
+@check_arguments
 def thresholds(cuts: Mapping[int, Sequence[float]]) -> Boxes:
     """Cut coordinates at thresholds; every cell of the resulting grid is a group."""
     coordinates = whole_numbers(cuts, "action coordinate")
@@ -231,6 +236,7 @@ def thresholds(cuts: Mapping[int, Sequence[float]]) -> Boxes:
     )
 
 
+@check_arguments
 def boxes(groups: Sequence[Box]) -> Boxes:
     """One box a group: coordinate → (lower, upper], unnamed coordinates free."""
     named = {coordinate for group in groups for coordinate in group}
@@ -255,6 +261,7 @@ def boxes(groups: Sequence[Box]) -> Boxes:
     )
 
 
+@check_arguments
 def indices(sets: Sequence[Sequence[int]]) -> IndexSets:
     """Groups of discrete actions given by their numbers."""
     return IndexSets(tuple(tuple(whole_numbers(group, "action")) for group in sets))

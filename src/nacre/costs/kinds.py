@@ -17,12 +17,13 @@ from nacre.costs.measures import FiniteStates, LogStates, StateMeasure
 from nacre.costs.statewise import Difference, Transport
 from nacre.costs.weights import Weight, read_price, read_weight
 from nacre.costs.whole import Changes, PolicyFunction, WholePolicyCost
-from nacre.errors import InputError
+from nacre.errors import InputError, check_arguments
 
 WeightLike = float | Sequence[float] | Mapping[str, float] | Weight
 """A price, a range of prices, or what is believed of it."""
 
 
+@check_arguments
 def TransportCost(  # noqa: N802 - reads as the class it configures
     learning_weight: WeightLike,
     transaction_weight: WeightLike = 0.0,
@@ -45,6 +46,7 @@ def TransportCost(  # noqa: N802 - reads as the class it configures
     )
 
 
+@check_arguments
 def GeneralTransportCost(  # noqa: N802
     learning_weight: WeightLike,
     transaction_weight: WeightLike = 0.0,
@@ -79,11 +81,13 @@ def _need(groups: ActionGroups | None) -> ActionGroups:
     return groups
 
 
+@check_arguments
 def LocalCost(weight: float = 1.0) -> SwitchingCost:  # noqa: N802
     """Number of states at which the policies differ (Table "CoveredSC")."""
     return SwitchingCost(Difference(), weight, state_measure=FiniteStates(), link="times_states")
 
 
+@check_arguments
 def GlobalCost(weight: float = 1.0) -> SwitchingCost:  # noqa: N802
     """`weight` if the policies differ anywhere, else 0 (Table "CoveredSC")."""
     weight = read_price("weight", weight)
@@ -91,6 +95,7 @@ def GlobalCost(weight: float = 1.0) -> SwitchingCost:  # noqa: N802
     return SwitchingCost(Difference(), 1.0, state_measure=FiniteStates(), link=link)
 
 
+@check_arguments
 def PolicyCost(  # noqa: N802
     function: PolicyFunction,
     weight: float = 1.0,

@@ -13,7 +13,7 @@ from nacre.costs import forms
 from nacre.costs.description import describe_cost
 from nacre.costs.family import SwitchingCost
 from nacre.costs.wording import describe_problem
-from nacre.errors import InputError
+from nacre.errors import InputError, check_arguments
 from nacre.files.commit import write_whole
 from nacre.logs.checks.problems import show_path
 from nacre.logs.documents import format_document, parse_document, read_document
@@ -21,6 +21,7 @@ from nacre.logs.documents import format_document, parse_document, read_document
 _COST: TypeAdapter[Any] = TypeAdapter(forms.CostForm)
 
 
+@check_arguments
 def read_cost(path: str | os.PathLike[str]) -> SwitchingCost:
     """Read a switching cost from a cost.toml file.
 

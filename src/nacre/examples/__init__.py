@@ -30,7 +30,7 @@ from pathlib import Path
 import numpy as np
 
 from nacre.costs import SwitchingCost, read_cost
-from nacre.errors import InputError
+from nacre.errors import InputError, check_arguments
 from nacre.logs import Log, read_log
 from nacre.policies import MLPPolicy, Policy, read_policy
 from nacre.simulators import LinearPolicy, LinearWorld, double_integrator
@@ -63,6 +63,7 @@ class Example:
     cost: SwitchingCost
     world: LinearWorld
 
+    @check_arguments
     def value(self, policy: Policy) -> float:
         """The exact value of a linear policy, in expectation over the episodes' starts."""
         return self.world.start_value(as_linear(policy))
@@ -103,6 +104,7 @@ def load_traffic() -> TrafficExample:
         return TrafficExample(read_log(log), read_policy(old), read_cost(cost))
 
 
+@check_arguments
 def find_directory(name: str = "cart") -> Path:
     """Where the files of an example lie, one of `NAMES`, for use on the command line."""
     if name not in _SOURCES:
@@ -140,6 +142,7 @@ class Sources:
         return [*given, "--discount", f"{self.discount:g}"]
 
 
+@check_arguments
 def find_sources(name: str) -> Sources:
     """The files of an example, one of `NAMES`."""
     folder = find_directory(name)
@@ -160,6 +163,7 @@ def make_world() -> LinearWorld:
     return double_integrator()
 
 
+@check_arguments
 def as_linear(policy: Policy) -> LinearPolicy:
     """A Gaussian policy of one layer as gain and noise.
 

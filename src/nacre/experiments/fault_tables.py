@@ -128,20 +128,18 @@ def write_mutants(records: Sequence[Record]) -> str:
 
 
 def write_fuzzing(records: Sequence[Record]) -> str:
-    """By reader: for how long it was fuzzed, and what came of the files."""
-    seconds = ["s on the clock", "s of the processor"]
-    header = ["reader", *seconds, "files", "refused", "read", "anything else"]
+    """By reader: for how long it was fuzzed by the processor's seconds, and what came of it."""
+    header = ["reader", "s of the processor", "files", "refused", "read", "anything else"]
     rows = []
     for reader, rounds in _group(records, "reader"):
         counts: Counter[str] = Counter()
         for one in rounds:
             counts.update(one["counts"])
             counts.update(one["again"])
-        spent = [
-            sum(one.get(name, 0) for one in rounds) for name in ("seconds", "processor_seconds")
-        ]
+        # What only a clock has counted is none.
+        spent = round(sum(one.get("processor_seconds", 0) for one in rounds))
         known = counts["refused"], counts["read"] + counts["read in time"]
-        shown = (*spent, counts.total(), *known, counts.total() - sum(known))
+        shown = (spent, counts.total(), *known, counts.total() - sum(known))
         rows.append([reader, *map(str, shown)])
     return _end_with_sum(header, rows)
 

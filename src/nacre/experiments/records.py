@@ -155,19 +155,19 @@ def read_lines(path: Path) -> list[Record]:
     """
     if not path.exists():
         return []
-    lines = path.read_text(encoding="utf-8").split("\n")
+    lines = path.read_bytes().split(b"\n")
     unfinished = lines.pop()
     records = []
     for number, line in enumerate(lines, start=1):
         try:
-            records.append(json.loads(line))
+            records.append(_parse(line))
         except ValueError as error:
             raise InputError(
                 f"{path}, line {number}: not a readable record ({error}); delete the line"
             ) from None
     if unfinished:
         try:
-            records.append(json.loads(unfinished))
+            records.append(_parse(unfinished))
         except ValueError:
             warnings.warn(
                 f"{path}, line {len(lines) + 1}: cut off in the middle, left out; what it was to "
@@ -175,6 +175,14 @@ def read_lines(path: Path) -> list[Record]:
                 stacklevel=2,
             )
     return records
+
+
+def _parse(line: bytes) -> Record:
+    """One object of JSON; `ValueError` for anything else."""
+    try:
+        return dict(**json.loads(line.decode()))
+    except (RecursionError, TypeError):
+        raise ValueError("no object of JSON, or nested too deeply") from None
 
 
 def write_lines(path: Path, records: Iterable[Record]) -> None:
@@ -206,7 +214,7 @@ def write_record(path: Path, record: Record) -> None:
 def read_record(path: Path) -> Record:
     """Read a single record back."""
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
+        record = _parse(path.read_bytes())
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: not a readable record ({error}); delete it") from None
     return _check(record, str(path), "delete it")

@@ -33,7 +33,7 @@ def write_whole(path: Path, content: bytes) -> None:
         InputError: If it cannot be written; a file that was there before is as it was.
     """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         with open_whole(path) as file:
             file.write(content)
     except OSError as error:
@@ -73,7 +73,8 @@ def append_whole(path: Path, lines: bytes) -> None:
         InputError: If they cannot be written; the file is as it was.
     """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
+        is_new = not path.exists()
         with path.open("ab+") as file:
             end = _find_last_line(file)
             try:
@@ -85,6 +86,8 @@ def append_whole(path: Path, lines: bytes) -> None:
                 with contextlib.suppress(OSError):
                     file.truncate(end)
                 raise
+        if is_new:
+            sync_folder(path.parent)
     except OSError as error:
         raise refuse(path, error) from None
 
@@ -109,7 +112,7 @@ def commit_files(
         contents[FILE_NAME] = build_manifest(kind, files, absent)
     made = not folder.exists()
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         with lock_folder(folder):
             recover(folder)
             _check_places(folder, contents)
@@ -173,6 +176,14 @@ def refuse(path: Path, error: OSError) -> InputError:
     return InputError(
         f"{place}: cannot be written ({error.strerror or error}); choose another place"
     )
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder and those above it that are not there, and bring their names to disk."""
+    missing = [place for place in (folder, *folder.parents) if not place.exists()]
+    for place in reversed(missing):
+        place.mkdir(exist_ok=True)
+        sync_folder(place.parent)
 
 
 def sync_folder(folder: Path) -> None:
@@ -247,20 +258,21 @@ def _stage(folder: Path, contents: Mapping[str, bytes]) -> None:
 def _apply(folder: Path) -> None:
     """Move what was committed to its places; may be done again from any point."""
     committed = folder / COMMITTED
+    touched = {folder}
     if (committed / FILE_NAME).is_file():
         names, absent = list_names(committed)
         before = list_names(folder)[0]
         for name in sorted((before | absent) - names):
             (folder / name).unlink(missing_ok=True)
+            touched.add((folder / name).parent)
     found = [path for path in committed.rglob("*") if path.is_file()]
-    touched = {folder}
     # The manifest goes last: until then the one before says what there was to remove.
     for path in sorted(found, key=lambda path: (path.name == FILE_NAME, path)):
         target = folder / path.relative_to(committed)
-        target.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(target.parent)
         path.replace(target)
         touched.add(target.parent)
-    for place in touched:
+    for place in filter(Path.is_dir, touched):
         sync_folder(place)
     shutil.rmtree(committed)
     sync_folder(folder)

@@ -1,14 +1,21 @@
-"""JSON and TOML from outside: bounded in size, depth and keys before they are parsed."""
+"""Documents from outside: JSON and TOML are bounded in size, depth and keys before parsing."""
 
 from __future__ import annotations
 
 import json
 import re
 import tomllib
+import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
 LARGEST_TOML = 1_000_000
+ARCHIVE_ERRORS = (
+    *(OSError, EOFError, zipfile.BadZipFile, zlib.error),
+    *(ValueError, KeyError, SyntaxError, NotImplementedError, RuntimeError, MemoryError),
+)
+"""What zip archives and NumPy's arrays in them raise where they are damaged."""
 DEEPEST = 64
 MOST_KEY_PARTS = 32
 

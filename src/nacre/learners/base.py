@@ -14,6 +14,7 @@ from jaxtyping import PRNGKeyArray
 from numpy.typing import NDArray
 
 from nacre.costs.family import SwitchingCost
+from nacre.errors import check_arguments
 from nacre.logs import Log
 from nacre.policies.cloning.full_support import find_start
 from nacre.policies.policy import Policy
@@ -26,6 +27,7 @@ COPY_DIVERGENCE = 0.1
 _ONE_COPY = threading.Lock()
 
 
+@check_arguments
 @dataclass(frozen=True)
 class Candidate:
     """A policy that could replace the old one, and where it comes from.

@@ -9,6 +9,7 @@ from typing import Any
 
 from gymnasium.spaces import Space
 
+from nacre.errors import check_arguments
 from nacre.logs.checks.problems import show_path
 from nacre.logs.episodes import Log
 from nacre.logs.files import read_log, write_log
@@ -51,6 +52,7 @@ class Conversion:
         return "\n".join([*lines, *(f"  note         {note}" for note in self.notes)])
 
 
+@check_arguments
 def convert_log(
     source: str | os.PathLike[str],
     target: str | os.PathLike[str],

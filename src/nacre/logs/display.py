@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
+from typing import Any
+
+from gymnasium.spaces import Box, Space
 
 
 def format_table(
@@ -19,3 +22,10 @@ def format_table(
         cells = "".join(f"<td>{escape(str(value))}</td>" for value in values)
         lines.append(f"<tr><th>{escape(str(name))}</th>{cells}</tr>")
     return "\n".join([*lines, "</tbody></table>"])
+
+
+def show_space(space: Space[Any]) -> str:
+    """A space in a few words: the outermost bounds of a box."""
+    if isinstance(space, Box):
+        return f"Box({space.low.min():.6g}, {space.high.max():.6g})"
+    return str(space)

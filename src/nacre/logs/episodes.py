@@ -7,15 +7,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from gymnasium.spaces import Box, Space
+from gymnasium.spaces import Space
 from numpy.typing import ArrayLike, NDArray
 
-from nacre.errors import InputError
+from nacre.errors import InputError, check_arguments
 from nacre.logs.checks.assembly import ROW_ARRAYS, Content, assemble
 from nacre.logs.checks.completion import OPEN_ENDS
 from nacre.logs.checks.problems import Problems
 from nacre.logs.digests import fingerprint
-from nacre.logs.display import format_table
+from nacre.logs.display import format_table, show_space
 from nacre.logs.division import divide_episodes
 from nacre.logs.reference import LogReference
 from nacre.logs.schema.draft import Draft, apply_offsets, as_arrays
@@ -61,6 +61,7 @@ class Log(Content):
         object.__setattr__(self, "columns", columns)
 
     @classmethod
+    @check_arguments
     def from_arrays(
         cls,
         observations: ArrayLike,
@@ -164,6 +165,7 @@ class Log(Content):
         """(E, d) or (E,) the observations at the episodes' starts."""
         return np.asarray(self.observations[self.offsets[:-1]])
 
+    @check_arguments
     def returns(self, discount: float = 1.0) -> NDArray[np.float64]:
         """Return (E,) discounted returns, Σ_t discount^t r_t of each episode."""
         _check_discount(discount)
@@ -174,6 +176,7 @@ class Log(Content):
             returns[episodes] = np.add.reduceat(weighted, offsets[:-1])
         return returns
 
+    @check_arguments
     def returns_to_go(self, discount: float = 1.0) -> NDArray[np.float64]:
         """Return (N,) discounted sums of the rewards from each row to the end of its episode.
 
@@ -193,6 +196,7 @@ class Log(Content):
             whole[rows] = total
         return whole
 
+    @check_arguments
     def episode(self, index: int) -> Log:
         """Return one episode as a log that shares memory with this one."""
         if not -self.n_episodes <= index < self.n_episodes:
@@ -206,6 +210,7 @@ class Log(Content):
         """Iterate over the episodes as logs of their own."""
         return (self.episode(index) for index in range(self.n_episodes))
 
+    @check_arguments
     def select(self, episode_indices: Sequence[int] | NDArray[Any]) -> Log:
         """Return a log of the given episodes, in the given order."""
         indices = np.asarray(episode_indices)
@@ -222,6 +227,7 @@ class Log(Content):
         runs = Runs.of(self.offsets[:-1][indices], self.episode_lengths[indices])
         return self._take(runs)
 
+    @check_arguments
     def split(self, fraction: float, *, seed: int) -> tuple[Log, Log]:
         """Split by whole episodes, at random: the first part gets `fraction` of the episodes.
 
@@ -234,6 +240,7 @@ class Log(Content):
             self.select(second)._noted(f"second part {text}"),
         )
 
+    @check_arguments
     def subsample(self, n_transitions: int, *, seed: int) -> Log:
         """Return exactly `n_transitions` in whole episodes chosen at random, in their order.
 
@@ -279,8 +286,8 @@ class Log(Content):
         lines = [
             f"Log of {len(self):,} transitions in {self.n_episodes:,} episodes "
             f"({n_terminated:,} terminated, {self.n_episodes - n_terminated:,} truncated)",
-            f"  observations {self.observations.shape} {_describe(self.observation_space)}",
-            f"  actions      {self.actions.shape} {_describe(self.action_space)}",
+            f"  observations {self.observations.shape} {show_space(self.observation_space)}",
+            f"  actions      {self.actions.shape} {show_space(self.action_space)}",
             f"  returns      mean {returns.mean():.6g}, min {returns.min():.6g}, "
             f"max {returns.max():.6g}",
         ]
@@ -326,9 +333,3 @@ class Log(Content):
 def _check_discount(discount: float) -> None:
     if not 0 <= discount <= 1:
         raise InputError(f"log: the discount {discount} is not possible; give one from 0 to 1")
-
-
-def _describe(space: Space[Any]) -> str:
-    if isinstance(space, Box):
-        return f"Box({space.low.min():.6g}, {space.high.max():.6g})"
-    return str(space)

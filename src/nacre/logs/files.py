@@ -10,6 +10,7 @@ from typing import Any
 
 from gymnasium.spaces import Space
 
+from nacre.errors import check_arguments
 from nacre.files.commit import open_whole
 from nacre.logs.addresses import fetch, is_address, show_address
 from nacre.logs.checks.assembly import Content
@@ -35,6 +36,7 @@ class _Request:
     memory_limit: int | None
 
 
+@check_arguments
 def read_log(
     path: str | os.PathLike[str],
     *,
@@ -79,6 +81,7 @@ def read_log(
     return Log.from_content(content, reference)
 
 
+@check_arguments
 def validate_log(
     path: str | os.PathLike[str],
     *,
@@ -93,6 +96,7 @@ def validate_log(
     return _read(path, request)[1].found
 
 
+@check_arguments
 def write_log(log: Log, path: str | os.PathLike[str]) -> None:
     """Write a log in the format that the suffix of `path` names, such as `.parquet` or `.csv`.
 

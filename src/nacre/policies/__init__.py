@@ -19,7 +19,7 @@ from nacre.policies.distributions import (
     Uniform,
     deterministic_choice,
 )
-from nacre.policies.files import fingerprint, read_policy, read_policy_with_provenance
+from nacre.policies.files import PolicySource, fingerprint, read_policy, read_policy_with_provenance
 from nacre.policies.formats.base import PolicyFormat, PolicyOptions, Provenance
 from nacre.policies.masks import respect_mask
 from nacre.policies.network_policy import MLPPolicy
@@ -55,6 +55,7 @@ __all__ = [
     "Policy",
     "PolicyFormat",
     "PolicyOptions",
+    "PolicySource",
     "Provenance",
     "Record",
     "RecordedPolicy",

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from nacre.errors import check_arguments
 from nacre.policies.network_policy import MLPPolicy
 from nacre.policies.policy import Policy, describe_space
 
@@ -21,6 +22,7 @@ USUAL_LIMITS = (
 Facts = Mapping[str, Any]
 
 
+@check_arguments
 @dataclass(frozen=True)
 class Card:
     """What a card says; everything but the policy may be left out.

@@ -9,17 +9,19 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
-from nacre.errors import InputError
+from nacre.errors import InputError, check_arguments
 from nacre.policies.policy import Policy, describe_space
 
 
 class Controller:
     """Acts step by step with a policy; drawn actions come from one seed."""
 
+    @check_arguments
     def __init__(self, policy: Policy, seed: int = 0) -> None:
         self.policy = policy
         self._key = jax.random.key(seed)
 
+    @check_arguments
     def predict(
         self,
         observation: object,

@@ -7,17 +7,22 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from numpy.typing import ArrayLike
 
-from nacre.errors import InputError
+from nacre.errors import InputError, Kind, check_arguments
 from nacre.logs import Log
 from nacre.policies.cloning.fitting import CloneConfig
 from nacre.policies.cloning.log_cloning import find_uncertainty
 from nacre.policies.cloning.remembered import remember_uncertainty
 from nacre.policies.formats.base import PolicyFormat, PolicyOptions, Provenance
-from nacre.policies.formats.registry import describe_formats, find_by_name, find_by_object
+from nacre.policies.formats.registry import (
+    describe_formats,
+    find_by_name,
+    find_by_object,
+    is_source,
+)
 from nacre.policies.formats.safetensors import fingerprint
 from nacre.policies.masks import respect_mask
 from nacre.policies.networks import Activation
@@ -26,12 +31,18 @@ from nacre.policies.writing import write_policy
 
 __all__ = [
     "PolicyOptions",
+    "PolicySource",
     "fingerprint",
     "read_policy",
     "read_policy_with_provenance",
     "write_policy",
 ]
 
+PolicySource = Annotated[
+    Any,
+    Kind("a policy (nacre.read_policy gives one), a function or the path of a file", is_source),
+]
+"""A policy, or what `read_policy` reads: objects that some format takes are sources too."""
 _PICKLES = (".pkl", ".pickle", ".joblib", ".npy", ".npz", ".ckpt")
 _TORCH = (".pt", ".pth", ".torchscript", ".d3")
 _EXPORT = (
@@ -48,8 +59,9 @@ _ASK_RLLIB = (
 )
 
 
+@check_arguments
 def read_policy(
-    source: Any,
+    source: PolicySource,
     *,
     signature: Signature | None = None,
     log: Log | None = None,

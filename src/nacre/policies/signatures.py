@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from pathlib import Path
 
 from nacre.errors import InputError
+from nacre.files.documents import read_toml
 from nacre.logs.schema.spaces import SpaceError, space_from_json
 from nacre.policies.policy import Signature
 
@@ -22,7 +22,7 @@ def read_signature(path: str | os.PathLike[str] | None) -> Signature | None:
     if path is None:
         return None
     try:
-        document = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        document = read_toml(Path(path))
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise InputError(

@@ -10,11 +10,12 @@ import numpy as np
 from jaxtyping import Array, Float
 from numpy.typing import ArrayLike
 
-from nacre.errors import InputError
+from nacre.errors import InputError, check_arguments
 from nacre.policies.distributions import Categorical
 from nacre.policies.policy import Policy, Signature
 
 
+@check_arguments
 class TabularPolicy(Policy):
     """A row of logits for each of finitely many states; -inf means never.
 
@@ -25,6 +26,7 @@ class TabularPolicy(Policy):
     signature: Signature = eqx.field(static=True)
 
     @classmethod
+    @check_arguments
     def from_probabilities(
         cls, table: ArrayLike, signature: Signature | None = None
     ) -> TabularPolicy:

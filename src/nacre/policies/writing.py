@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nacre.errors import InputError
+from nacre.errors import InputError, check_arguments
 from nacre.files.commit import commit_files, write_whole
 from nacre.policies.card import Card, format_card
 from nacre.policies.formats.onnx_model import dump_columns
@@ -39,6 +39,7 @@ RAW_TEXT = (
 )
 
 
+@check_arguments
 def write_policy(
     policy: Policy, path: str | os.PathLike[str], provenance: Mapping[str, Any] | None = None
 ) -> None:
@@ -136,11 +137,13 @@ def prepare_delivery(
     return contents, Delivery(files, tuple(missing))
 
 
+@check_arguments
 def write_card(path: str | os.PathLike[str], card: Card) -> None:
     """Write a model card in Markdown."""
     write_whole(Path(path), format_card(card).encode())
 
 
+@check_arguments
 def write_predictor(path: str | os.PathLike[str]) -> None:
     """Write a Python file whose `Predictor` acts with policy files; it needs NumPy, not JAX."""
     write_whole(Path(path), read_predictor())

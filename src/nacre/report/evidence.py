@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from nacre.errors import InputError
 from nacre.files.commit import write_whole
+from nacre.files.documents import ARCHIVE_ERRORS
 from nacre.files.manifest import read_checked
-from nacre.logs.checks.problems import show_path
+from nacre.logs.checks.problems import show_path, show_reason
 
 FILE_NAME = "evidence.npz"
 LARGEST_ARRAY = 10_000_000
@@ -130,18 +131,18 @@ def read_evidence(folder: str | os.PathLike[str]) -> Evidence:
         with np.load(content, allow_pickle=False) as arrays:
             names = [name for name in Evidence.__dataclass_fields__ if name in arrays]
             found: dict[str, Any] = {name: arrays[name] for name in names}
-    except (OSError, ValueError, zipfile.BadZipFile, EOFError) as error:
+    except ARCHIVE_ERRORS as error:
         if isinstance(error, InputError):
             raise
         raise InputError(
-            f"{shown}: cannot be read ({error!s:.100}); remove or replace it"
+            f"{shown}: cannot be read ({show_reason(error)}); remove or replace it"
         ) from None
     for name in TEXTS:
         found[name] = tuple(str(text) for text in np.atleast_1d(found.get(name, ())).ravel())
     try:
         return Evidence(**found)
     except (ValueError, TypeError) as error:
-        raise InputError(f"{shown}: {error!s:.200}; remove or replace it") from None
+        raise InputError(f"{shown}: {show_reason(error)}; remove or replace it") from None
 
 
 def _check_sizes(content: io.BytesIO, shown: str) -> None:

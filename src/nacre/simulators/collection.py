@@ -10,7 +10,6 @@ import hashlib
 import json
 import shutil
 import tempfile
-import zipfile
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -20,7 +19,9 @@ import numpy as np
 
 from nacre.errors import InputError
 from nacre.files.commit import open_whole, refuse, write_whole
+from nacre.files.documents import ARCHIVE_ERRORS
 from nacre.logs import Log
+from nacre.logs.checks.problems import show_reason
 from nacre.parallel.engine import EngineSource, map_tasks
 from nacre.policies.files import fingerprint
 from nacre.policies.policy import Policy
@@ -199,8 +200,10 @@ def _read_part(folder: Path, part: Part) -> Columns:
     try:
         with path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
             columns = {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        raise InputError(f"{path}: damaged ({error}); delete it and collect again") from None
+    except ARCHIVE_ERRORS as error:
+        raise InputError(
+            f"{path}: damaged ({show_reason(error)}); delete it and collect again"
+        ) from None
     if len(columns.get("rewards", ())) != part.rows:
         raise InputError(f"{path}: does not hold {part.rows} rows; delete it and collect again")
     return columns

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 from nacre.advice.result import Advice
+from nacre.errors import check_arguments
 from nacre.tracking.entries import describe_decision, flatten, read_decision, read_tick
 from nacre.tracking.mlflow_run import MlflowRun
 from nacre.tracking.tensorboard_events import TensorBoardRun
@@ -104,8 +106,11 @@ class Tracker:
                 )
 
 
+@check_arguments
 @contextlib.contextmanager
-def open_tracking(tensorboard: Path | None = None, mlflow: str | None = None) -> Iterator[Tracker]:
+def open_tracking(
+    tensorboard: str | os.PathLike[str] | None = None, mlflow: str | os.PathLike[str] | None = None
+) -> Iterator[Tracker]:
     """Track a run in TensorBoard, in MLflow, in both, or nowhere.
 
     Args:
@@ -125,7 +130,7 @@ def open_tracking(tensorboard: Path | None = None, mlflow: str | None = None) ->
         if tensorboard is not None:
             tracker.places.append(TensorBoardRun(Path(tensorboard)))
         if mlflow is not None:
-            tracker.places.append(MlflowRun(mlflow))
+            tracker.places.append(MlflowRun(os.fspath(mlflow)))
         yield tracker
     except KeyboardInterrupt:
         status = "KILLED"
@@ -137,6 +142,7 @@ def open_tracking(tensorboard: Path | None = None, mlflow: str | None = None) ->
         tracker.close(status)
 
 
+@check_arguments
 def combine_reporters(*reporters: Progress) -> Progress:
     """One reporter that tells them all, in this order."""
 

@@ -84,7 +84,7 @@ def test_what_is_no_table() -> None:
     mixed = pd.DataFrame(flat_columns() | {"mixed": [1, "a", None, []]}, dtype=object)
     with pytest.raises(InputError, match="table: cannot be read by Arrow"):
         log_from_table(mixed)
-    with pytest.raises(InputError, match="arrays: DataFrame is no dictionary"):
+    with pytest.raises(InputError, match="arrays is a DataFrame: give arrays by name"):
         log_from_arrays(pd.DataFrame(flat_columns()))
 
 

@@ -1,6 +1,7 @@
 """Functions and objects as policies."""
 
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -16,6 +17,7 @@ from nacre.policies import (
     Signature,
     fingerprint,
     read_policy,
+    read_policy_with_provenance,
 )
 from tests.support.policies import expect
 
@@ -162,7 +164,6 @@ def test_functions_count_by_their_names() -> None:
         (lambda row: {"mean": row, "std": -np.ones(2)}, VECTORS, "not negative"),
         (lambda row: {"probabilities": [1.0]}, VECTORS, "does not fit the action space"),
         (lambda row: 1 / 0, CHOICES, "raises ZeroDivisionError"),
-        (3, CHOICES, "a int is no policy"),
     ],
 )
 def test_what_is_no_answer(function: object, signature: Signature, expected: str) -> None:
@@ -171,6 +172,14 @@ def test_what_is_no_answer(function: object, signature: Signature, expected: str
     (problem,) = caught.value.problems
     assert problem.startswith("policy ")
     assert expected in problem
+
+
+@pytest.mark.parametrize("source", [3, None, {"a": 1}, object()])
+def test_what_cannot_be_asked_is_no_source(source: Any) -> None:
+    with pytest.raises(InputError, match=r"^source .*: give a policy .* or the path of a file$"):
+        read_policy(source)
+    with pytest.raises(InputError, match="is no policy; nacre reads "):
+        read_policy_with_provenance(source)
 
 
 def test_functions_that_draw_are_refused() -> None:

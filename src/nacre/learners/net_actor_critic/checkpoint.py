@@ -17,8 +17,10 @@ import safetensors.numpy
 
 from nacre.errors import InputError
 from nacre.files.commit import write_whole
+from nacre.files.documents import parse_json
 
 FORMAT = 1
+LARGEST_HISTORY = 100_000_000
 
 Tree = TypeVar("Tree")
 
@@ -59,7 +61,7 @@ def read_checkpoint(path: Path, like: Tree, identity: str) -> tuple[Tree, list[d
         with safetensors.safe_open(path, framework="np") as file:
             metadata = dict(file.metadata() or {})
             tensors = [np.asarray(file.get_tensor(name)) for name in sorted(file.keys())]
-        history = json.loads(metadata.get("history", "null"))
+        history = parse_json(metadata.get("history", "null").encode(), largest=LARGEST_HISTORY)
     except (safetensors.SafetensorError, OSError, ValueError) as error:
         text = " ".join(str(error).split())
         raise InputError(

@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from nacre.errors import InputError
+from nacre.errors import InputError, check_arguments
 from nacre.learners.net_actor_critic.occupancy import OccupancyConfig
 from nacre.learners.net_actor_critic.stopping import Plateau, StoppingRule
 from nacre.policies.networks import check_hidden
@@ -19,6 +19,7 @@ from nacre.training.noise import Sampling
 ActorStates = Literal["start", "log", "mixture"]
 
 
+@check_arguments
 @dataclass(frozen=True)
 class ActorConfig:
     """How the new policy is improved.
@@ -92,6 +93,7 @@ class ActorConfig:
         return problems + check_hidden("actor.hidden", self.hidden)
 
 
+@check_arguments
 @dataclass(frozen=True)
 class LearnerConfig:
     """Everything that Net Actor-Critic can be told.
@@ -216,6 +218,7 @@ def _paper_learner(
     )
 
 
+@check_arguments
 def paper(world: str) -> PaperSettings:
     """The paper's settings for "Ant-v4", "HalfCheetah-v4", "Hopper-v4" or "sumo"."""
     if world == "sumo":

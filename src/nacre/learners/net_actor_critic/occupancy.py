@@ -21,13 +21,14 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from nacre.errors import InputError
+from nacre.errors import InputError, check_arguments
 from nacre.policies.networks import MLP, Scaling, check_hidden
 from nacre.policies.optimisers import check_adam, clipped_adam, init_memory
 from nacre.policies.policy import Policy, Signature
 from nacre.training.batches import Batch, Rows
 
 
+@check_arguments
 @dataclass(frozen=True)
 class OccupancyConfig:
     """How the ratio is learned.

@@ -14,7 +14,7 @@ from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray
 
 from nacre.costs.family import SwitchingCost
 from nacre.costs.fit import check_log_fits
-from nacre.errors import InputError
+from nacre.errors import InputError, check_arguments
 from nacre.learners.net_actor_critic.config import LearnerConfig
 from nacre.learners.net_actor_critic.epochs import LearningEpoch
 from nacre.learners.net_actor_critic.first_policy import first_policy, open_policy
@@ -33,6 +33,7 @@ from nacre.training.progress import NoProgress, Progress, ProgressEvent
 from nacre.training.sources import open_source
 
 
+@check_arguments
 def learn(
     log: Log,
     old_policy: Policy,

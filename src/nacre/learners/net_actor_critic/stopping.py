@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from nacre.errors import InputError
+from nacre.errors import InputError, check_arguments
 
 
+@check_arguments
 @dataclass(frozen=True)
 class StoppingRule:
     """The thresholds of Algorithm 3.
@@ -41,6 +42,7 @@ class StoppingRule:
             raise InputError(problems)
 
 
+@check_arguments
 def reason_to_stop(net_values: Sequence[float], old_value: float, rule: StoppingRule) -> str | None:
     """Why learning should stop after these epochs, or None to go on (Algorithm 3).
 
@@ -69,6 +71,7 @@ def reason_to_stop(net_values: Sequence[float], old_value: float, rule: Stopping
     return None
 
 
+@check_arguments
 @dataclass(frozen=True)
 class Plateau:
     """Stop where going on hardly pays.
@@ -91,6 +94,7 @@ class Plateau:
             raise InputError(problems)
 
 
+@check_arguments
 def find_plateau(net_values: Sequence[float], old_value: float, rule: Plateau) -> str | None:
     """Why learning should stop after these epochs, or None to go on.
 

@@ -6,6 +6,8 @@ followed, and what a header claims is compared with what the file holds before m
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from importlib import import_module
 from math import prod
 from pathlib import Path
@@ -65,12 +67,10 @@ class Hdf5:
     ) -> Hdf5Source | None:
         """Open an HDF5 file; arrays are checked and read when they are asked for."""
         file = open_hdf5(path, problems)
-        try:
+        # A file may open and its list of arrays be damaged.
+        with report_damage(problems):
             return None if file is None else Hdf5Source(file, path.stat().st_size, problems, store)
-        except _ERRORS as error:
-            # A file may open and its list of arrays be damaged.
-            _report(error, problems)
-            return None
+        return None
 
     def estimate_bytes(self, path: Path) -> int:
         """Return about how much memory the arrays of a log would take, from what they claim."""
@@ -89,17 +89,20 @@ def open_hdf5(path: Path, problems: Problems) -> Any:
     except ImportError:
         problems.add("needs h5py, which is not installed", "pip install 'nacre[hdf5]'")
         return None
-    try:
+    with report_damage(problems):
         return h5py.File(path, "r")
+    return None
+
+
+@contextlib.contextmanager
+def report_damage(problems: Problems) -> Iterator[None]:
+    """Report what h5py raises within; the block has returned nothing then."""
+    try:
+        yield
     except _ERRORS as error:
-        _report(error, problems)
-        return None
-
-
-def _report(error: BaseException, problems: Problems) -> None:
-    problems.add(
-        f"could not be read as HDF5 ({show_reason(error)})", "write it anew or give another"
-    )
+        problems.add(
+            f"could not be read as HDF5 ({show_reason(error)})", "write it anew or give another"
+        )
 
 
 def load_array(

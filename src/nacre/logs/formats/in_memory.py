@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 from gymnasium.spaces import Space
 from numpy.typing import ArrayLike
 
-from nacre.errors import InputError
+from nacre.errors import InputError, Kind, check_arguments
 from nacre.logs.checks.assembly import assemble
 from nacre.logs.checks.problems import Problems, show
 from nacre.logs.episodes import Log
@@ -19,10 +19,15 @@ from nacre.logs.schema.source import Source
 from nacre.logs.schema.sources import draft_log
 from nacre.logs.schema.spaces import JSON, given_spaces
 
+Arrays = Annotated[
+    Mapping[str, ArrayLike | Mapping[str, Any]],
+    Kind("arrays by name, or a table to log_from_table", lambda value: isinstance(value, Mapping)),
+]
 # The name under which pandas hands over an index that has none.
 _INDEX = "__index_level_0__"
 
 
+@check_arguments
 def log_from_table(
     table: Any,
     *,
@@ -55,8 +60,9 @@ def log_from_table(
     return _finish(source, spaces, provenance, column_map, problems)
 
 
+@check_arguments
 def log_from_arrays(
-    arrays: Mapping[str, ArrayLike | Mapping[str, Any]],
+    arrays: Arrays,
     *,
     columns: Columns | None = None,
     observation_space: Space[Any] | None = None,
@@ -78,11 +84,6 @@ def log_from_arrays(
     Raises:
         InputError: With every problem found.
     """
-    if not isinstance(arrays, Mapping):
-        raise InputError(
-            f"arrays: {type(arrays).__name__} is no dictionary; give arrays by name, or a table to "
-            "log_from_table"
-        )
     problems = Problems(file="arrays")
     flat = {str(n): v for n, v in arrays.items() if not isinstance(v, Mapping)}
     source = ArraySource(as_arrays(flat, problems), problems)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from nacre.files.documents import parse_json
 from nacre.logs.checks.problems import Problems, show
 from nacre.logs.formats.array_sources import WholeArrays
-from nacre.logs.formats.hdf5 import find_refusal, is_own, open_hdf5
+from nacre.logs.formats.hdf5 import find_refusal, is_own, open_hdf5, report_damage
 from nacre.logs.formats.minari_leaves import Leaf, list_leaves
 from nacre.logs.schema.mapping import ColumnMap
 from nacre.logs.schema.metadata import Metadata
@@ -40,6 +40,11 @@ _ARRAYS = {
     "terminated": "terminations",
     "truncated": "truncations",
 }
+UNREADABLE = (
+    *(SpaceError, ValueError, TypeError, AttributeError, AssertionError),
+    *(OverflowError, RecursionError),
+)
+"""What Gymnasium and JSON raise for a description of a space that is none."""
 _TOLD = ("dataset_id", "algorithm_name", "minari_version", "author", "description")
 
 
@@ -86,12 +91,17 @@ class MinariSource(WholeArrays):
         return True
 
     def load(self, name: str, part: str | None = None) -> NDArray[Any] | None:
-        """Return a column of all episodes."""
+        """Return a column of all episodes, or None after reporting why it cannot be read."""
         if name == "episode":
             lengths = [episode.length for episode in self._episodes]
             return np.repeat(np.arange(len(lengths)), lengths)
-        if name in self._leaves:
-            return self._load_leaf(self._leaves[name], int(name.startswith("next_")))
+        with report_damage(self.problems):
+            if name in self._leaves:
+                return self._load_leaf(self._leaves[name], int(name.startswith("next_")))
+            return self._load_whole(name)
+        return None
+
+    def _load_whole(self, name: str) -> NDArray[Any]:
         arrays = [episode.arrays[_ARRAYS[name]] for episode in self._episodes]
         dtype = np.result_type(*{array.dtype for array in arrays})
         values = self.store.empty((self._n_rows, *arrays[0].shape[1:]), dtype)
@@ -165,23 +175,32 @@ class Minari:
         file = open_hdf5(path / _MAIN, problems)
         if file is None:
             return None
-        size = (path / _MAIN).stat().st_size
-        names = sorted((int(m[1]), m[0]) for name in file if (m := _EPISODE.fullmatch(name)))
-        checked = [_check_episode(file, name, size, leaves, problems) for _, name in names]
-        if not checked:
-            problems.add("has no episodes", "collect some with minari.DataCollector")
-        episodes = [episode for episode in checked if episode is not None]
-        if not problems:
-            _check_shapes(episodes, [name for _, name in names], problems)
+        episodes: list[_Episode] = []
+        with report_damage(problems):
+            episodes = _find_episodes(file, path, leaves, problems)
         if problems:
             file.close()
             return None
-        whole = [episode for episode in episodes if episode.length]
-        return MinariSource(file, whole, metadata, problems, store, leaves)
+        return MinariSource(file, episodes, metadata, problems, store, leaves)
 
     def estimate_bytes(self, path: Path) -> int:
         """Return about how much memory the arrays of a log would take."""
         return 2 * (path / _MAIN).stat().st_size
+
+
+def _find_episodes(
+    file: Any, path: Path, leaves: Sequence[Leaf], problems: Problems
+) -> list[_Episode]:
+    """Return the episodes that have transitions, after looking at the arrays of all of them."""
+    size = (path / _MAIN).stat().st_size
+    names = sorted((int(m[1]), m[0]) for name in file if (m := _EPISODE.fullmatch(name)))
+    checked = [_check_episode(file, name, size, leaves, problems) for _, name in names]
+    if not checked:
+        problems.add("has no episodes", "collect some with minari.DataCollector")
+    episodes = [episode for episode in checked if episode is not None]
+    if not problems:
+        _check_shapes(episodes, [name for _, name in names], problems)
+    return [episode for episode in episodes if episode.length]
 
 
 def _name_leaf(leaf: Leaf) -> str:
@@ -265,7 +284,9 @@ def _read_metadata(path: Path, problems: Problems) -> tuple[Metadata, list[Leaf]
                 leaves = list_leaves(told)
             else:
                 spaces[name] = _read_space(told)
-        except (SpaceError, ValueError, TypeError, AttributeError, RecursionError) as error:
+        except KeyError as error:
+            problems.add(f"has the {name} space without {error}", "download the dataset anew")
+        except UNREADABLE as error:
             problems.add(
                 f"has the {name} space {error}",
                 "collect with a wrapper of Gymnasium that makes it a Box or Discrete from 0",

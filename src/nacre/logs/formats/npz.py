@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import zipfile
-import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from nacre.files.documents import ARCHIVE_ERRORS
 from nacre.logs.checks.problems import Problems, show_reason
 from nacre.logs.episodes import Log
 from nacre.logs.formats.array_sources import WholeArrays
@@ -23,16 +23,6 @@ from nacre.logs.storage.views import MappedRows
 
 # Deflate cannot shrink more than this: a member that claims to be larger lies about its size.
 _LARGEST_RATIO = 1033
-_ERRORS = (
-    OSError,
-    ValueError,
-    EOFError,
-    KeyError,
-    SyntaxError,
-    RuntimeError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
 
 
 @dataclass(frozen=True)
@@ -80,7 +70,7 @@ class ArchiveSource(WholeArrays):
                 if self.store is not MEMORY and member.is_plain:
                     return _read_rows(stream, member, self.store)
                 return np.asarray(npy.read_array(stream, allow_pickle=False))
-        except (*_ERRORS, MemoryError) as error:
+        except ARCHIVE_ERRORS as error:
             self.problems.add(
                 f"cannot be read ({show_reason(error)})", "write the file anew", column=name
             )
@@ -115,7 +105,7 @@ class Npz:
         try:
             archive = zipfile.ZipFile(path)
             infos = archive.infolist()
-        except _ERRORS as error:
+        except ARCHIVE_ERRORS as error:
             problems.add(
                 f"could not be read as npz ({show_reason(error)})", "write it with numpy.savez"
             )

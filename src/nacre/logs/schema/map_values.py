@@ -13,9 +13,9 @@ from nacre.files import documents
 from nacre.logs.checks.problems import Problems, show, show_path
 from nacre.logs.schema.parts import MASK, VECTORS
 
-Label: TypeAlias = "str | int | float | bool"
-Missing: TypeAlias = "str | float"
-Bins: TypeAlias = "int | tuple[float, ...]"
+Label: TypeAlias = str | int | float | bool
+Missing: TypeAlias = str | float
+Bins: TypeAlias = int | tuple[float, ...]
 
 SINGLE = (
     *("episode", "reward", "terminated", "truncated", "done", "step"),

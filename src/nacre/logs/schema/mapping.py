@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from nacre.errors import check_arguments
 from nacre.logs.checks.problems import Problems, show, show_path
 from nacre.logs.schema.map_values import (
     BY_COLUMN,
@@ -28,6 +29,7 @@ from nacre.logs.schema.spaces import JSON
 __all__ = ["KEYS", "PERIODS", "ColumnMap", "Columns", "Label", "read_columns"]
 
 
+@check_arguments
 @dataclass(frozen=True)
 class ColumnMap:
     """Which columns hold what. What is None is recognised by its name.
@@ -121,7 +123,7 @@ class ColumnMap:
 
 
 KEYS = tuple(entry.name for entry in fields(ColumnMap))
-Columns: TypeAlias = "ColumnMap | Mapping[str, Any] | str | os.PathLike[str]"
+Columns: TypeAlias = ColumnMap | Mapping[str, Any] | str | os.PathLike[str]
 
 
 def read_columns(columns: Columns | None = None, assignments: Sequence[str] = ()) -> ColumnMap:

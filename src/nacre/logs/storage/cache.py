@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from nacre.errors import InputError
-from nacre.files.commit import sync_folder, sync_tree, write_whole
+from nacre.files.commit import make_folder, sync_folder, sync_tree, write_whole
 from nacre.files.documents import parse_json
 from nacre.files.manifest import digest_json
 from nacre.files.scratch import open_scratch
@@ -95,7 +95,7 @@ def _find_unchanged(entry: Entry) -> Content | None:
 
 
 def _build(entry: Entry, digest: str, make: Callable[[Store], Content | None]) -> Content | None:
-    entry.root.mkdir(parents=True, exist_ok=True)
+    make_folder(entry.root)
     with open_scratch(entry.root) as directory:
         content = make(MappedStore(directory))
         if content is None:

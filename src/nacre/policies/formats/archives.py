@@ -5,10 +5,10 @@ from __future__ import annotations
 import io
 import stat
 import zipfile
-import zlib
 from pathlib import Path, PurePosixPath
 
 from nacre.errors import InputError
+from nacre.files.documents import ARCHIVE_ERRORS
 from nacre.policies.formats.tensors import describe_error
 
 LARGEST_TOTAL = 2**30
@@ -48,7 +48,7 @@ class Archive:
                     raise InputError(f"{name}: larger than {_size(LARGEST_TOTAL)}; export less")
                 self._zip = zipfile.ZipFile(io.BytesIO(self._content))
                 self.members = self._zip.infolist()
-            except (zipfile.BadZipFile, NotImplementedError, OSError, ValueError) as error:
+            except ARCHIVE_ERRORS as error:
                 raise InputError(
                     f"{name}: cannot be read as a zip file ({describe_error(error)}); export it "
                     "again"
@@ -64,15 +64,7 @@ class Archive:
             raise InputError(f"{self.name}: has no member {member!r:.80}; export it again")
         try:
             return self._zip.read(member)
-        except (
-            zipfile.BadZipFile,
-            zlib.error,
-            EOFError,
-            NotImplementedError,
-            OSError,
-            RuntimeError,
-            ValueError,
-        ) as error:
+        except ARCHIVE_ERRORS as error:
             raise InputError(
                 f"{self.name}: member {member!r:.80} is damaged ({describe_error(error)}); export "
                 "it again"

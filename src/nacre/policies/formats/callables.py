@@ -17,16 +17,18 @@ from nacre.policies.formats.tensors import describe_error
 from nacre.policies.policy import Policy, Signature
 
 N_PROBES = 3
+ASKED = ("predict_proba", "predict")
+"""Methods that answer, the better one first."""
 
 
 class CallableFormat(PolicyFormat):
-    """A function, or an object with `predict`; any object that no other format takes."""
+    """A function, or an object with `predict`."""
 
     label = "a function or an object with predict"
 
     def takes(self, source: object) -> bool:
-        """Any object: what is wrong with it is said on reading."""
-        return True
+        """Whatever can be asked."""
+        return any(map(callable, (source, *(getattr(source, name, None) for name in ASKED))))
 
     def read(self, source: Any, options: PolicyOptions) -> tuple[Policy, Provenance]:
         """The function as a black box, recorded at the log's states if there is a log."""

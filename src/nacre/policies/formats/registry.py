@@ -9,6 +9,7 @@ from pathlib import Path
 from nacre.errors import InputError
 from nacre.plugins.registry import Registry
 from nacre.policies.formats.base import PolicyFormat
+from nacre.policies.policy import Policy
 
 POLICY_FORMATS: Registry[PolicyFormat] = Registry(
     "nacre.policy_formats",
@@ -48,6 +49,13 @@ def find_by_object(source: object) -> PolicyFormat:
         if (form := POLICY_FORMATS.find(name)).takes(source):
             return form
     raise InputError(f"a {type(source).__name__} is no policy; nacre reads {describe_formats()}")
+
+
+def is_source(source: object) -> bool:
+    """Whether something is a policy, a name of one, or an object that a format takes."""
+    if isinstance(source, Policy | str | os.PathLike):
+        return True
+    return any(form.takes(source) for form in POLICY_FORMATS)
 
 
 def find_writable(path: str | os.PathLike[str]) -> PolicyFormat:
