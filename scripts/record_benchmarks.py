@@ -237,8 +237,7 @@ def describe_since() -> str:
 `{document["command"]}`: by the source of commit `{figures["commit_before"]}` and by this one, in
 turns, medians of {figures["rounds"]}. What Parquet takes longer now is safety: a file of ours is
 compared with its checksum, and opened in a process of its own. The last column is without that
-process (`NACRE_ISOLATION=off`): memory that two processes share is filled page by page at about twice
-the price of memory of one's own.
+process (`NACRE_ISOLATION=off`): memory that two processes share costs more to fill than one's own.
 
 {table(rows, heads)}
 """
