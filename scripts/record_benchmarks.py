@@ -27,7 +27,7 @@ COMMANDS = {
     "plans": ["python", "scripts/bench_plans.py", "--json"],
     "reading": ["python", "scripts/bench_reading.py"],
     "messy": ["python", "scripts/bench_reading.py", "--messy"],
-    "reading-since": ["python", "scripts/compare_reading.py", "1738884"],
+    "reading-since": ["python", "scripts/compare_reading.py", "1738884", "--rounds", "7"],
     "collecting": ["python", "scripts/bench_collecting.py"],
     "mapped": ["python", "scripts/bench_mapped.py"],
     "advice": ["python", "scripts/bench_advice.py"],
