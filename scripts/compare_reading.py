@@ -24,6 +24,8 @@ import numpy as np
 from bench_records import ROOT
 from bench_shared import make_log, write_figures
 
+from nacre.files.isolation import SWITCH
+
 MAP = {
     "episode": "episode",
     "terminated": "end",
@@ -102,13 +104,13 @@ def unpack(commit: str, folder: Path) -> Path:
     return folder / "src"
 
 
-def read(source: Path, folder: Path, name: str) -> dict[str, float]:
+def read(source: Path, folder: Path, name: str, isolation: str = "on") -> dict[str, float]:
     """What reading one file takes, by one source."""
     ending, _, _, columns = CASES[name]
     files = [str(folder / f"{name}-{size}.{ending}") for size in ("small", "large")]
     done = subprocess.run(  # noqa: S603 - our own commands
         [sys.executable, "-c", CHILD, *files, json.dumps(columns)],
-        env=os.environ | {"PYTHONPATH": str(source)},
+        env=os.environ | {"PYTHONPATH": str(source), SWITCH: isolation},
         check=True,
         capture_output=True,
         text=True,
@@ -124,21 +126,29 @@ def compare(commit: str, rounds: int) -> dict[str, Any]:
         # What makes the files must not stay in memory: it would count as the readers' peak.
         subprocess.run([sys.executable, __file__, "--write", name], check=True)  # noqa: S603
         sources = {"before": unpack(commit, folder / "before"), "now": ROOT / "src"}
+        # The same without the process of its own that opens files of native libraries.
+        sources["here"] = sources["now"]
         turns: dict[str, dict[str, list[dict[str, float]]]] = {
             case: {who: [] for who in sources} for case in CASES
         }
         for turn in range(rounds):
             for case in CASES:
                 for who in list(sources)[:: 1 if turn % 2 else -1]:
-                    turns[case][who].append(read(sources[who], folder, case))
+                    isolation = "off" if who == "here" else "on"
+                    turns[case][who].append(read(sources[who], folder, case, isolation))
     figures: dict[str, Any] = {"commit_before": commit, "rounds": rounds}
     for case, both in turns.items():
         medians = {
             who: {key: statistics.median(turn[key] for turn in runs) for key in runs[0]}
             for who, runs in both.items()
         }
-        ratio = {key: medians["now"][key] / value for key, value in medians["before"].items()}
-        figures[case] = {"rows": CASES[case][2], **medians, "ratio": ratio, "turns": both}
+        ratios = {
+            f"ratio{suffix}": {
+                key: medians[who][key] / value for key, value in medians["before"].items()
+            }
+            for who, suffix in (("now", ""), ("here", "_here"))
+        }
+        figures[case] = {"rows": CASES[case][2], **medians, **ratios, "turns": both}
     return figures
 
 

@@ -27,7 +27,7 @@ COMMANDS = {
     "plans": ["python", "scripts/bench_plans.py", "--json"],
     "reading": ["python", "scripts/bench_reading.py"],
     "messy": ["python", "scripts/bench_reading.py", "--messy"],
-    "reading-since": ["python", "scripts/compare_reading.py", "1738884"],
+    "reading-since": ["python", "scripts/compare_reading.py", "1738884", "--rounds", "7"],
     "collecting": ["python", "scripts/bench_collecting.py"],
     "mapped": ["python", "scripts/bench_mapped.py"],
     "advice": ["python", "scripts/bench_advice.py"],
@@ -217,6 +217,7 @@ def describe_since() -> str:
             f"{what}, {figures[case]['rows']:,} rows",
             *(f"{figures[case][who]['cpu_seconds']:.2f}" for who in ("before", "now")),
             *(f"{figures[case]['ratio'][key]:.2f}" for key in ("cpu_seconds", "peak_mb")),
+            f"{figures[case]['ratio_here']['cpu_seconds']:.2f}",
         )
         for case, what in (
             ("parquet", "Parquet of Ant's shape"),
@@ -224,11 +225,19 @@ def describe_since() -> str:
             ("labels", "CSV with labels"),
         )
     ]
-    heads = ("", "processor seconds before", "now", "ratio", "ratio of the peaks of memory")
+    heads = (
+        "",
+        "processor seconds before",
+        "now",
+        "ratio",
+        "ratio of the peaks of memory",
+        "ratio in one process",
+    )
     return f"""
 `{document["command"]}`: by the source of commit `{figures["commit_before"]}` and by this one, in
-turns, medians of {figures["rounds"]}. What Parquet takes longer now is checked: a file of ours is
-compared with its digest, and opened in a process of its own.
+turns, medians of {figures["rounds"]}. What Parquet takes longer now is safety: a file of ours is
+compared with its checksum, and opened in a process of its own. The last column is without that
+process (`NACRE_ISOLATION=off`): memory that two processes share costs more to fill than one's own.
 
 {table(rows, heads)}
 """

@@ -158,6 +158,15 @@ FILES = [
     Case("only the column names", _offers(text=HEAD + "\n"), GOOD),
     Case("a row with too many entries", _offers(text=_swap("north,none", "north,none,7")), GOOD),
     Case(
+        "a euro sign of Windows",
+        _offers(text=_swap("1.5", "1.5 €").encode("cp1252")),
+        _offers(
+            text=_swap("1.5", "1.5 €").encode("cp1252"),
+            text_encoding="cp1252",
+            unit={"spent": "€"},
+        ),
+    ),
+    Case(
         "Latin-1, read as UTF-8",
         _offers(text=_swap("north", "Köln").encode("latin-1")),
         _offers(text=_swap("north", "Köln").encode("latin-1"), text_encoding="latin-1"),

@@ -47,3 +47,33 @@ def test_the_names_of_states_and_of_successors_stay_together(tmp_path: Path) -> 
     text += "1,0.5,0.1,1,1,a,false\n2,0.7,0.5,0,1,a,true\n"
     drafted = draft(tmp_path, text)
     assert (drafted["observation"], drafted["next_observation"]) == ("state", "next_state")
+
+
+@pytest.mark.parametrize("chances", [True, False])
+def test_who_logs_probabilities_decides_row_by_row(tmp_path: Path, chances: bool) -> None:
+    rows = [
+        f"2026-01-{1 + i // 24:02} {i % 24:02}:00,{30 + i % 7},m{i % 2},{i % 3},0.5"
+        for i in range(72)
+    ]
+    text = "when,age,offer,spent,pscore\n" + "\n".join(rows) + "\n"
+    if not chances:
+        text = text.replace(",0.5\n", "\n").replace(",pscore", "")
+    drafted = draft(tmp_path, text)
+    if chances:
+        assert (drafted["episode"], drafted["terminated"], drafted["order"]) == (
+            False,
+            True,
+            "when",
+        )
+        assert drafted["observation"] == ["age"]
+    else:
+        assert (drafted["episode"], drafted["period"]) == ("when", "day")
+
+
+def test_a_draft_finds_the_code_of_windows(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    text = PLACES.replace("CA", "Köln").replace(",1\n", ",1 €\n")
+    for code in ("cp1252", "latin-1"):
+        path.write_bytes(text.replace("€" if code == "latin-1" else "\0", "").encode(code))
+        columns = tomllib.loads(draft_map(path, ()).text)
+        assert columns["text_encoding"] == code

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from nacre.errors import InputError
@@ -15,6 +16,9 @@ from nacre.logs.drafting.facts import Facts, open_facts
 from nacre.logs.drafting.map_writer import MapWriter
 from nacre.logs.drafting.roles import guess_roles
 from nacre.logs.files import find_log
+from nacre.logs.formats.compression import open_binary
+from nacre.logs.formats.csv_style import guess_encoding
+from nacre.logs.formats.parquet_folder import list_parts
 from nacre.logs.reading import Reading
 from nacre.logs.schema.mapping import ColumnMap, read_columns
 from nacre.logs.storage.stores import MEMORY
@@ -76,12 +80,19 @@ def _draft(reading: Reading, problems: Problems) -> MapDraft:
     return MapDraft(MapWriter(facts, roles, given).write(str(problems.file)), dict(roles.open))
 
 
+def _read_lines(files: Sequence[Path]) -> Iterator[bytes]:
+    for file in files:
+        with open_binary(file) as stream:
+            yield from stream
+
+
 def _look(reading: Reading, problems: Problems) -> tuple[dict[str, Facts], ColumnMap]:
-    """What the columns hold; in Latin-1 where the file is no UTF-8 and nothing else was said."""
+    """What the columns hold; in the likely encoding where it is no UTF-8 and none was given."""
     file, form, given = reading.file, reading.form, reading.columns
     source = form.open(file, problems, given, MEMORY)
     if source is None and "is not UTF" in str(problems.found[0]) and given.text_encoding is None:
-        given = replace(given, text_encoding="latin-1")
+        parts = [file] if file.is_file() else list_parts(file, "*.csv*")
+        given = replace(given, text_encoding=guess_encoding(_read_lines(parts)))
         problems.found.clear()
         source = form.open(file, problems, given, MEMORY)
     if source is None:

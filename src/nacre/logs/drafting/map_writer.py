@@ -126,7 +126,8 @@ class MapWriter:
         for part in ("order", "episode"):
             for name in listed(self._roles.columns.get(part, ())):
                 self._enter_time(name)
-        return self._line("order", "puts rows in their order in time")
+        unseen = "; observed, its hours would look like drift" * self._roles.single_steps
+        return self._line("order", f"puts rows in their order in time{unseen}")
 
     def _enter_time(self, name: str) -> None:
         formats = self._facts[name].time_formats if name in self._facts else ()
@@ -183,8 +184,10 @@ class MapWriter:
     def _choose_observation(self) -> list[str]:
         roles = self._roles
         chosen = []
+        # One decision after the other: hours that go by would look like drift.
+        times = () if roles.single_steps else listed(roles.columns.get("order", ()))
         for name, one in self._facts.items():
-            if name in roles.used - {*listed(roles.columns.get("order", ()))} or name == "step":
+            if name in roles.used - {*times} or name == "step":
                 continue
             if roles.period is not None and name == roles.columns.get("episode"):
                 continue

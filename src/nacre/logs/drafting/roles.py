@@ -228,7 +228,8 @@ def _guess_order(facts: Mapping[str, Facts], names: Sequence[str], roles: Roles)
     one = facts[times[0]]
     roles.columns["order"] = times[0]
     roles.guessed.add("order")
-    ends = {"terminated", "truncated", "done"} & roles.columns.keys()
+    # Who logs probabilities decides row by row.
+    ends = {"terminated", "truncated", "done", "propensity"} & roles.columns.keys()
     if "episode" not in roles.columns and not ends and _is_regular(one):
         del roles.columns["order"]
         roles.columns["episode"], roles.period = times[0], "day"

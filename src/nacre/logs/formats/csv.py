@@ -19,6 +19,7 @@ from nacre.logs.formats.csv_style import (
     HEAD_BYTES,
     Style,
     count_title_lines,
+    guess_encoding,
     recognise_style,
 )
 from nacre.logs.schema.layout import check_names, lay_out, spread
@@ -165,7 +166,7 @@ def _find_layout(
 
 
 def _report_encoding(path: Path, error: UnicodeDecodeError, problems: Problems) -> None:
-    """Name the line that cannot be read, and what it would say in the most common encoding."""
+    """Name the line that cannot be read, and what it would say in the most likely encoding."""
     line, number = b"", 0
     with open_binary(path) as stream:
         for line in stream:
@@ -180,10 +181,12 @@ def _report_encoding(path: Path, error: UnicodeDecodeError, problems: Problems) 
         kind = next((kind for mark, kind in _ARCHIVES.items() if line.startswith(mark)), None)
         problems.add(what if kind is None else "is " + kind[0], kind[1] if kind else remedy)
         return
+    with open_binary(path) as stream:
+        likely = guess_encoding(stream)
     problems.add(
         what,
-        f'write text_encoding = "latin-1" in the column map if it should read '
-        f"{show(line.decode('latin-1').strip())}, else the encoding that it was saved in",
+        f'write text_encoding = "{likely}" in the column map if it should read '
+        f"{show(line.decode(likely).strip())}, else the encoding that it was saved in",
     )
 
 

@@ -6,7 +6,7 @@ import codecs
 import csv
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from nacre.logs.schema.mapping import ColumnMap
@@ -25,6 +25,8 @@ _MARKS = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
+_WINDOWS = frozenset(range(0x80, 0xA0)) - {0x81, 0x8D, 0x8F, 0x90, 0x9D}
+"""Bytes that are signs such as € on Windows, and control characters in Latin-1."""
 _COMMA = re.compile(r"\s*[+-]?[0-9]+,([0-9]+)\s*")
 _POINT = re.compile(r"\s*[+-]?[0-9]*\.[0-9]+\s*")
 
@@ -130,8 +132,16 @@ def _is_value(cell: str) -> bool:
 
 def _find_decimal(cells: Sequence[str], separator: str) -> str:
     """A comma if it can be nothing else: where it separates no columns nor groups of digits."""
+    if separator == ",":
+        return "."
     commas = [match[1] for cell in cells if (match := _COMMA.fullmatch(cell))]
     points = sum(_POINT.fullmatch(cell) is not None for cell in cells)
-    if separator != "," and commas and not points and any(len(digits) != 3 for digits in commas):
+    if commas and not points and any(len(digits) != 3 for digits in commas):
         return ","
     return "."
+
+
+def guess_encoding(lines: Iterable[bytes]) -> str:
+    """What a text that is no UTF-8 was most likely saved in: Windows' own code or Latin-1."""
+    used = set().union(*map(set, lines)) & set(range(0x80, 0xA0))
+    return "cp1252" if used and used <= _WINDOWS else "latin-1"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from nacre.logs.formats.tables import TableSource
 
 _BUFFER_BYTES = 2**20
-_BATCH_ROWS = 2**15
+_BATCH_ROWS = 2**14
 _GROUP_ROWS = 2**17
 # A file of a few rows with the same values again and again may be small, but not as small as this.
 _MANY_ROWS = 10**7
