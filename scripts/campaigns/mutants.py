@@ -1,16 +1,20 @@
 """Mutation testing: small changes of the code that decides, costs and commits must fail a test.
 
-    PYTHONPATH=. python scripts/campaigns/mutants.py --sample 100 --out results/faults
+    PYTHONPATH=. python scripts/campaigns/mutants.py --sample 160 --out results/faults
 
 A mutant is a module with one operator, comparison, constant or condition changed. It is killed if
-one of the tests beside it fails. A sample is drawn, the same every time, as many mutants from each
-module as its share of all. Each mutant is tried in a fork of this process, so that it costs the
-tests alone. The tests are imported beforehand, and the fork exchanges the code of one function.
-Where something is changed that runs at import, such as a constant of the module, or where the
-import of the tests computes, the fork imports the changed module instead. With --wide, what
-survives the tests beside it is tried with all tests of that folder, then with all that import the
-module. Mutants that a test has found are not tried again; of several tries the last one counts. A
-mutant that does the same as the code, to rounding, survives, and its record says why.
+one of the tests beside it fails. A sample is drawn by what a mutant is: its module, its function,
+the code and the change. So the same code has the same sample on whichever line it stands, and
+records stay true until the code itself changes. With --count nothing is tried: it says how many of
+the sample have a record, and what came of them.
+
+Each mutant is tried in a fork of this process, so that it costs the tests alone. The tests are
+imported beforehand, and the fork exchanges the code of one function. Where something is changed
+that runs at import, such as a constant of the module, or where the import of the tests computes,
+the fork imports the changed module instead. With --wide, what survives the tests beside it is tried
+with all tests of that folder, then with all that import the module. Mutants that a test has found,
+and those that do the same as the code, to rounding, are not tried again; of several tries the last
+one counts. The record of those that do the same says why.
 """
 
 from __future__ import annotations
@@ -20,6 +24,7 @@ import ast
 import copy
 import functools
 import gc
+import hashlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
@@ -32,13 +37,12 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
-
-import numpy as np
 
 ROOT = Path(__file__).resolve().parents[2]
 TARGETS = {
@@ -117,27 +121,89 @@ EQUIVALENT = {
         "so many states go through the networks at once; the results are the same to rounding"
     ),
 }
-"""Why no test can tell a mutant from the code, by module, a part of the line, and the change."""
+"""Why no test can tell a mutant from the code, by module, a part of the code, and the change."""
+NAMES = ("module", "function", "code", "change", "place")
+DRAW = 100
+"""The seed of the sample."""
 UNCHANGED = 99
 LONGEST = 120
 """Processor seconds of one mutant; one that takes more is killed by that."""
 
 
 @dataclass(frozen=True)
-class Mutant:
-    """A module, what is changed in it, its tree, and the function in which that is, if any."""
+class Change:
+    """What a mutant is, wherever its line stands.
+
+    Attributes:
+        module: Its name.
+        function: In which the change is, with its class; nothing at the top of the module.
+        code: The statement that is changed; of a loop, a condition or the like only its head.
+        change: What becomes of which kind of node.
+        place: Which of the same changes in the same code it is, counted from 0.
+        number: Which of the module's changes it is; no part of what it is.
+    """
 
     module: str
-    text: str
+    function: str
+    code: str
+    change: str
+    place: int
+    number: int
+
+    @property
+    def identity(self) -> tuple[str, str, str, str, int]:
+        """What tells it from all others."""
+        return self.module, self.function, self.code, self.change, self.place
+
+    @property
+    def lot(self) -> str:
+        """By which the order is drawn."""
+        return hashlib.sha256(json.dumps([DRAW, *self.identity]).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A change, the tree of the module with it, and the function in which that is, if any."""
+
+    what: Change
     tree: ast.Module
     function: ast.FunctionDef | None
 
+    @property
+    def module(self) -> str:
+        """Its name."""
+        return self.what.module
 
-def list_changes(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    """Number and description of every change that could be made."""
+
+def list_changes(module: str, tree: ast.Module) -> Iterator[Change]:
+    """Every change that could be made."""
+    seen: Counter[tuple[str, str, str]] = Counter()
+    homes = dict(_list_homes(tree))
     for number, (node, field) in enumerate(_list_places(tree)):
-        line = getattr(node, "lineno", 0)
-        yield number, f"line {line}: {type(node).__name__} {_describe(node, field)}"
+        function, code = homes[id(node)]
+        change = f"{type(node).__name__} {_describe(node, field)}"
+        found = (function, code, change)
+        yield Change(module, *found, seen[found], number)
+        seen[found] += 1
+
+
+def _list_homes(
+    node: ast.AST, function: str = "", code: str = ""
+) -> Iterator[tuple[int, tuple[str, str]]]:
+    """For every node below: the function that it is in, and the statement or its head."""
+    for inner in ast.iter_child_nodes(node):
+        if isinstance(inner, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            # What stands before the body, such as defaults, is found by the name.
+            name = f"{function}.{inner.name}".removeprefix(".")
+            yield from _list_homes(inner, name, f"def {inner.name}")
+            continue
+        is_line = isinstance(inner, ast.stmt) and not hasattr(inner, "body")
+        is_head = (
+            isinstance(inner, ast.expr) and isinstance(node, ast.stmt) and hasattr(node, "body")
+        )
+        here = ast.unparse(inner) if is_line or is_head else code
+        yield id(inner), (function, here)
+        yield from _list_homes(inner, function, here)
 
 
 def _list_places(tree: ast.Module) -> Iterator[tuple[Any, str]]:
@@ -356,14 +422,29 @@ def import_others() -> None:
     import scipy.stats  # noqa: F401
 
 
-def draw_sample(size: int) -> list[tuple[str, int, str]]:
+def draw_sample(size: int) -> list[Change]:
     """Mutants in the order in which they are tried: a prefix is a sample too."""
-    all_of_them = []
-    for name in TARGETS:
-        tree = ast.parse(_find_path(name).read_text(encoding="utf-8"))
-        all_of_them += [(name, number, text) for number, text in list_changes(tree)]
-    order = np.random.default_rng(100).permutation(len(all_of_them))
-    return [all_of_them[place] for place in order[:size]]
+    changes = [
+        change
+        for name in TARGETS
+        for change in list_changes(name, ast.parse(_find_path(name).read_text(encoding="utf-8")))
+    ]
+    return sorted(changes, key=lambda change: change.lot)[:size]
+
+
+def identify(record: dict[str, Any]) -> tuple[Any, ...]:
+    """What a record is of; nothing known of those that only had a line's number."""
+    return tuple(record.get(name) for name in ("module", "function", "code", "change", "place"))
+
+
+def count_records(sample: Sequence[Change], records: Sequence[dict[str, Any]]) -> str:
+    """How many of a sample have a record, and what came of them the last time."""
+    last = {identify(record): record for record in records}
+    found = [last[change.identity] for change in sample if change.identity in last]
+    killed = sum(record["outcome"] == "killed" for record in found)
+    same = sum("equivalent" in record for record in found)
+    told = f"{killed} killed, {same} the same to rounding, {len(found) - killed - same} survived"
+    return f"{len(sample)} drawn, {len(found)} with a record: {told}"
 
 
 def find_commit() -> str:
@@ -380,8 +461,9 @@ def main() -> None:
     """Try the mutants of the sample that have no record yet."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("results/faults"))
-    parser.add_argument("--sample", type=int, default=100)
+    parser.add_argument("--sample", type=int, default=160)
     parser.add_argument("--only", nargs="*", default=list(TARGETS))
+    parser.add_argument("--count", action="store_true", help="Only say what there is.")
     parser.add_argument("--wide", action="store_true", help="Survivors with more tests, too.")
     options = parser.parse_args()
     commit = find_commit()
@@ -389,16 +471,19 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     file = options.out / "mutants.jsonl"
     lines = file.read_text().splitlines() if file.exists() else []
-    tried = map(json.loads, lines)
-    done = {(one["module"], one["change"]) for one in tried if one["outcome"] == "killed"}
-    left = [one for one in draw_sample(options.sample) if (one[0], one[2]) not in done]
-    left = [one for one in left if one[0] in options.only]
+    tried = [json.loads(line) for line in lines]
+    sample = draw_sample(options.sample)
+    print(count_records(sample, tried), flush=True)
+    if options.count:
+        return
+    done = {identify(one) for one in tried if one["outcome"] == "killed" or "equivalent" in one}
+    left = [one for one in sample if one.identity not in done and one.module in options.only]
     inside: list[Mutant] = []
     outside: list[Mutant] = []
-    for name, number, text in left:
-        tree = ast.parse(_find_path(name).read_text(encoding="utf-8"))
-        function = find_function(tree, number)
-        mutant = Mutant(name, text, make_mutant(tree, number), function)
+    for what in left:
+        tree = ast.parse(_find_path(what.module).read_text(encoding="utf-8"))
+        function = find_function(tree, what.number)
+        mutant = Mutant(what, make_mutant(tree, what.number), function)
         (outside if function is None else inside).append(mutant)
     for name in TARGETS:
         swapped = [mutant for mutant in inside if mutant.module == name]
@@ -440,8 +525,7 @@ def try_all(mutants: list[Mutant], file: Path, commit: str, *, wide: bool) -> No
                 outcome, took = try_mutant(tests, prepare, LONGEST + round(3 * seconds_of(tests)))
                 seconds, n_files = seconds + took, n_files + len(tests)
         record = {
-            "module": mutant.module,
-            "change": mutant.text,
+            **{name: getattr(mutant.what, name) for name in NAMES},
             "outcome": outcome,
             "processor_seconds": round(seconds, 1),
             "test_files": n_files,
@@ -452,7 +536,7 @@ def try_all(mutants: list[Mutant], file: Path, commit: str, *, wide: bool) -> No
         with file.open("a") as stream:
             stream.write(json.dumps(record) + "\n")
         lasted = f"{time.time() - began:.0f} s"
-        print(mutant.module, mutant.text, outcome, round(seconds, 1), lasted, flush=True)
+        print(*mutant.what.identity, outcome, round(seconds, 1), lasted, flush=True)
 
 
 def _time_tests(tests: tuple[str, ...]) -> float:
@@ -465,10 +549,9 @@ def _time_tests(tests: tuple[str, ...]) -> float:
 
 def find_reason(mutant: Mutant) -> str:
     """Why no test can find a mutant; nothing where one could."""
-    number = int(mutant.text.split(":")[0].removeprefix("line "))
-    line = _find_path(mutant.module).read_text(encoding="utf-8").splitlines()[number - 1]
+    what = mutant.what
     for (module, part, changed), reason in EQUIVALENT.items():
-        if module == mutant.module and part in line and mutant.text.endswith(changed):
+        if module == what.module and part in what.code and what.change.endswith(changed):
             return reason
     return ""
 

@@ -56,14 +56,22 @@ def test_units_and_edges() -> None:
 
 
 def test_changes_of_the_code_count_by_their_last_try() -> None:
-    tried = [("a.b", "line 1", "survived"), ("a.b", "line 1", "killed"), ("a.c", "x", "survived")]
-    records = [dict(zip(("module", "change", "outcome"), one, strict=True)) for one in tried]
-    records.append({"module": "a.d", "change": "y", "outcome": "survived", "equivalent": "why"})
-    assert write_mutants(records).splitlines()[2:] == [
-        "| a.b | 1 | 1 | 0 |",
+    names = ("module", "function", "code", "change", "place", "outcome")
+    tried = [
+        ("a.b", "f", "x < 1", "Lt → LtE", 0, "survived"),
+        ("a.b", "f", "x < 1", "Lt → LtE", 0, "killed"),
+        ("a.b", "f", "x < 1", "Lt → LtE", 1, "survived"),
+        ("a.c", "f", "x", "1 → 2", 0, "survived"),
+    ]
+    records = [dict(zip(names, one, strict=True)) for one in tried]
+    records.append(dict(zip(names, ("a.d", "", "y", "y", 0, "survived"), strict=True)))
+    records[-1]["equivalent"] = "why"
+    by_line = {"module": "a.e", "change": "line 3: Lt → LtE", "outcome": "killed"}
+    assert write_mutants([*records, by_line]).splitlines()[2:] == [
+        "| a.b | 2 | 1 | 0 |",
         "| a.c | 1 | 0 | 0 |",
         "| a.d | 1 | 0 | 1 |",
-        "| all | 3 | 1 | 1 |",
+        "| all | 4 | 1 | 1 |",
     ]
 
 

@@ -113,8 +113,12 @@ def write_traps(records: Sequence[Record]) -> str:
 
 
 def write_mutants(records: Sequence[Record]) -> str:
-    """By module: changes of the code, and what tests find of them; the last try counts."""
-    last = {(one["module"], one["change"]): one for one in records}
+    """By module: changes of the code, and what tests find of them; the last try counts.
+
+    Earlier records know a change by its line alone: which code that was is not known any more.
+    """
+    names = ("module", "function", "code", "change", "place")
+    last = {tuple(one[name] for name in names): one for one in records if "code" in one}
     rows = [
         [
             module,
