@@ -73,6 +73,7 @@ def ask(
         {"share": jnp.float32(0.5), "rows": [[1, 2]], "kind": False, "names": ["a"]},
         {"kind": "any word: which ones there are is told elsewhere", "names": np.array(["a"])},
         {"table": {"a": 1.0, "b": [1, 2]}, "hears": print, "actor": Actor(), "even": 4},
+        {"rows": range(3), "names": ("a", "b")},
         {"rows": 3.0, "function": len, "pair": [1, "a"], "last": object()},
     ],
 )

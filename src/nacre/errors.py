@@ -170,20 +170,24 @@ def _is_of(value: Any, kind: Any) -> bool:
         return _PLAIN_KINDS[kind](value)
     if _is_array_kind(kind):
         return not isinstance(value, NOT_ARRAYS) and (
-            isinstance(value, (list, tuple))
+            _is_list(value)
             or (hasattr(value, "dtype") and hasattr(value, "shape"))
             or hasattr(value, "__array__")
             or _is_number(value)
         )
     if kind is tuple or kind is Sequence:
-        # Arrays with rows are lists too.
-        listed = hasattr(value, "__getitem__") and getattr(value, "shape", (1,)) != ()
-        return listed and hasattr(value, "__len__") and not isinstance(value, NOT_LISTS)
+        return _is_list(value)
     if kind is Callable:
         return callable(value)
     if getattr(kind, "_is_protocol", False):
         return all(hasattr(value, name) for name in _list_members(kind))
     return isinstance(value, kind)
+
+
+def _is_list(value: Any) -> bool:
+    """Whether there are parts in an order; arrays with rows are lists too."""
+    listed = hasattr(value, "__getitem__") and getattr(value, "shape", (1,)) != ()
+    return listed and hasattr(value, "__len__") and not isinstance(value, NOT_LISTS)
 
 
 def _is_word(value: Any, word: Any) -> bool:
