@@ -108,6 +108,9 @@ EQUIVALENT = {
     ("nacre.inference.sensitivity", "total = np.concatenate", "0.0 → 1.0"): (
         "k = 0 is never better than k = 1, which raises the weight of the smallest outcome alone"
     ),
+    ("nacre.files.manifest", "file.read(largest + 1)", "1 → 2"): (
+        "one byte more than is allowed is enough to refuse a file, and two are the same"
+    ),
     ("nacre.costs.whole", "if changed else 0.0", "0.0 → 1.0"): (
         "where nothing changed the costs of all states are zero, whatever they are multiplied by"
     ),

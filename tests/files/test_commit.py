@@ -25,7 +25,7 @@ from nacre.files.commit import (
     write_whole,
 )
 from nacre.files.isolation import run_isolated
-from nacre.files.locks import lock_folder
+from nacre.files.locks import lock_folder, try_lock
 from nacre.files.manifest import find_changes, read_manifest
 from tests.support.faults import ERRORS, die, fail_at, raise_error
 
@@ -286,6 +286,20 @@ def test_whoever_holds_a_folder_may_ask_again(tmp_path: Path) -> None:
         commit_files(tmp_path, NEW, kind=KIND)
     with lock_folder(tmp_path / "nowhere"):
         pass
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_nobody_else_gets_a_folder_that_is_held(tmp_path: Path, shared: bool) -> None:
+    handle = os.open(tmp_path, os.O_RDONLY)
+    try:
+        with lock_folder(tmp_path, shared=shared):
+            assert not try_lock(handle)
+            with lock_folder(tmp_path):
+                pass
+            assert not try_lock(handle)
+        assert try_lock(handle)
+    finally:
+        os.close(handle)
 
 
 def test_a_commit_that_cannot_be_finished_is_told(tmp_path: Path) -> None:
