@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from nacre.errors import InputError
+from nacre.policies import fingerprint
 from nacre.policies.distributions import Categorical, Mixture
 from nacre.policies.exploring import ExploringPolicy, add_exploration
 from nacre.policies.heads import Head
@@ -78,3 +79,10 @@ def test_what_is_refused() -> None:
             add_exploration(policy, epsilon)
     with pytest.raises(InputError, match="finite bounds"):
         add_exploration(make_policy("gaussian", PLANE), 0.1)
+
+
+def test_exploration_is_part_of_the_fingerprint() -> None:
+    policy = make_policy("greedy", gymnasium.spaces.Discrete(3))
+    shares = [fingerprint(add_exploration(policy, epsilon)) for epsilon in (0.0, 0.1, 0.2, 0.1)]
+    assert len(set(shares)) == 3
+    assert shares[1] == shares[3]

@@ -13,9 +13,9 @@ import pytest
 
 from nacre.errors import InputError
 from nacre.policies.distributions import Mixture
-from nacre.policies.files import read_policy
+from nacre.policies.files import fingerprint, read_policy
 from nacre.policies.formats.numpy_predictor import Predictor
-from nacre.policies.formats.safetensors import dump_safetensors, fingerprint
+from nacre.policies.formats.safetensors import dump_safetensors
 from nacre.policies.heads import Head
 from nacre.policies.mixture import MixturePolicy, mix_policies
 from nacre.policies.network_policy import MLPPolicy

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import gymnasium
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import nacre
 from nacre.errors import InputError
+from nacre.policies.exploring import add_exploration
 from nacre.policies.network_policy import MLPPolicy
 from nacre.policies.policy import Signature
 from nacre.simulators.registry import World
@@ -95,6 +100,23 @@ def test_actions_have_the_policys_distribution_within_the_bounds() -> None:
     actions = draw_actions(policy, 0)(np.zeros((2000, 2), np.float32), 0)
     assert actions.min() == np.float32(-0.1)
     assert actions.max() == np.float32(0.3)
+
+
+def test_black_boxes_act_as_the_policy_that_they_are() -> None:
+    signature = Signature(COUNTER.observation_space, gymnasium.spaces.Discrete(3))
+    policy = MLPPolicy.init(jax.random.key(0), signature, hidden=(8,))
+
+    def ask(rows: np.ndarray) -> np.ndarray:
+        said: Any = policy(jnp.asarray(rows, jnp.float32))
+        return np.asarray(said.probabilities)
+
+    outside = nacre.read_policy(ask, signature=signature)
+    rows = np.random.default_rng(0).normal(size=(50, 2)).astype(np.float32)
+    for share in (0.0, 0.3):
+        ours, theirs = (add_exploration(one, share) for one in (policy, outside))
+        drawn = draw_actions(ours, seed=3)(rows, 7)
+        assert 0 < drawn.mean() < 2
+        np.testing.assert_array_equal(draw_actions(theirs, seed=3)(rows, 7), drawn)
 
 
 def test_discrete_actions_are_whole_numbers() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
+import json
 import os
 import re
 from collections.abc import Mapping
@@ -13,9 +15,11 @@ from numpy.typing import ArrayLike
 
 from nacre.errors import InputError, Kind, check_arguments
 from nacre.logs import Log
+from nacre.policies.blackbox import BlackBox
 from nacre.policies.cloning.fitting import CloneConfig
 from nacre.policies.cloning.log_cloning import find_uncertainty
 from nacre.policies.cloning.remembered import remember_uncertainty
+from nacre.policies.exploring import ExploringPolicy
 from nacre.policies.formats.base import PolicyFormat, PolicyOptions, Provenance
 from nacre.policies.formats.registry import (
     describe_formats,
@@ -23,10 +27,12 @@ from nacre.policies.formats.registry import (
     find_by_object,
     is_source,
 )
-from nacre.policies.formats.safetensors import fingerprint
+from nacre.policies.formats.safetensors import describe_tensors
 from nacre.policies.masks import respect_mask
 from nacre.policies.networks import Activation
 from nacre.policies.policy import Policy, Signature
+from nacre.policies.records import RecordedPolicy
+from nacre.policies.rules import RulePolicy
 from nacre.policies.writing import write_policy
 
 __all__ = [
@@ -155,3 +161,22 @@ def _check_file(source: str, form: PolicyFormat | None) -> PolicyFormat:
         what = "is not a file" if path.exists() else "does not exist"
         raise InputError(f"{path}: {what}; give the path of a {suffix} policy file")
     return form
+
+
+def fingerprint(policy: Policy) -> str:
+    """SHA-256 of a policy's tensors, architecture and spaces.
+
+    A record's and a rule's is that of all it says. Functions of the user's own count by their name.
+    """
+    if isinstance(policy, BlackBox | RecordedPolicy | RulePolicy):
+        return policy.digest
+    if isinstance(policy, ExploringPolicy):
+        own = f"{fingerprint(policy.policy)} {float(policy.epsilon)}"
+        return hashlib.sha256(own.encode()).hexdigest()
+    tensors, description = describe_tensors(policy)
+    digest = hashlib.sha256(json.dumps(description, sort_keys=True).encode())
+    for name in sorted(tensors):
+        tensor = tensors[name]
+        digest.update(f"{name} {tensor.dtype} {tensor.shape} ".encode())
+        digest.update(tensor.tobytes())
+    return digest.hexdigest()

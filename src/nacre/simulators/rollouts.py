@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from nacre.errors import InputError
 from nacre.logs.checks.assembly import ROW_ARRAYS
+from nacre.policies.blackbox import BlackBox
 from nacre.policies.policy import Policy, Signature
 from nacre.simulators.registry import Simulator
 
@@ -29,13 +29,20 @@ def draw_actions(policy: Policy, seed: int) -> Chooser:
     key = jax.random.key(seed)
     dtype = np.int32 if policy.signature.discrete_actions else np.float32
 
+    draw: Any = _draw if _asks_outside(policy) else _draw_compiled
+
     def choose(observations: NDArray[Any], step: int) -> NDArray[Any]:
-        return np.asarray(_draw(structure, leaves, observations, key, np.uint32(step)), dtype)
+        return np.asarray(draw(structure, leaves, observations, key, np.uint32(step)), dtype)
 
     return choose
 
 
-@functools.partial(jax.jit, static_argnums=0)
+def _asks_outside(policy: Policy) -> bool:
+    """Whether it, or a part of it, is a black box, which no compiled function can ask."""
+    parts = jax.tree.leaves(policy, is_leaf=lambda part: isinstance(part, BlackBox))
+    return any(isinstance(part, BlackBox) for part in parts)
+
+
 def _draw(structure: Any, leaves: Any, observations: Array, key: Array, step: Array) -> Array:
     policy: Policy = jax.tree.unflatten(structure, leaves)
     actions = policy(observations).sample(jax.random.fold_in(key, step))
@@ -43,6 +50,9 @@ def _draw(structure: Any, leaves: Any, observations: Array, key: Array, step: Ar
         return actions
     low, high = policy.signature.action_limits
     return jnp.clip(actions, jnp.asarray(low), jnp.asarray(high))
+
+
+_draw_compiled = jax.jit(_draw, static_argnums=0)
 
 
 def uniform_actions(signature: Signature, seed: int) -> Chooser:

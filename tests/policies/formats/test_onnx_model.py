@@ -1,5 +1,6 @@
 """Models exported by torch and by scikit-learn, and models made by hand."""
 
+import pickle
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -277,3 +278,11 @@ def test_what_to_install_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(InputError, match=r"pip install 'nacre\[onnx\]'"):
         read_onnx(FIXTURES / "sklearn.onnx")
+
+
+def test_a_model_goes_to_another_process() -> None:
+    policy = read_onnx(FIXTURES / "torch_logits.onnx", outputs="logits")
+    rows = np.load(FIXTURES / "torch_logits.npz")["observations"]
+    again = pickle.loads(pickle.dumps(policy))  # noqa: S301 - our own
+    np.testing.assert_array_equal(again.outputs_at(rows), policy.outputs_at(rows))
+    assert again.digest == policy.digest

@@ -126,8 +126,8 @@ class MapWriter:
         for part in ("order", "episode"):
             for name in listed(self._roles.columns.get(part, ())):
                 self._enter_time(name)
-        unseen = "; observed, its hours would look like drift" * self._roles.single_steps
-        return self._line("order", f"puts rows in their order in time{unseen}")
+        unseen = "; observed, it would look like drift" * self._roles.single_steps
+        return self._line("order", f"the rows' order in time{unseen}")
 
     def _enter_time(self, name: str) -> None:
         formats = self._facts[name].time_formats if name in self._facts else ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -38,6 +38,15 @@ def import_onnx() -> tuple[ModuleType, ModuleType]:
     return onnx, onnxruntime
 
 
+def _start(runtime: ModuleType, content: bytes) -> Any:
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 4
+    # Memory that was given back is not kept for a next time that may never come.
+    options.enable_cpu_mem_arena = False
+    return runtime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+
+
 @dataclass(frozen=True, eq=False)
 class OnnxSession:
     """A loaded model: its session, its input and what is known of its outputs."""
@@ -45,6 +54,7 @@ class OnnxSession:
     session: Any
     digest: str
     metadata: Mapping[str, str]
+    content: bytes = field(repr=False)
 
     @classmethod
     def load(cls, path: Path) -> OnnxSession:
@@ -67,13 +77,8 @@ class OnnxSession:
             _check_digest(model)
         except InputError as error:
             raise InputError(f"{path}: {error.problems[0]}") from None
-        options = runtime.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
-        options.log_severity_level = 4
-        # Memory that was given back is not kept for a next time that may never come.
-        options.enable_cpu_mem_arena = False
         try:
-            session = runtime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+            session = _start(runtime, content)
         except Exception as error:
             raise InputError(
                 f"{path}: cannot be loaded by onnxruntime ({describe_error(error)}); export it "
@@ -87,7 +92,14 @@ class OnnxSession:
                 "or a single one"
             )
         metadata = {entry.key: entry.value for entry in model.metadata_props}
-        return cls(session, hashlib.sha256(content).hexdigest(), metadata)
+        return cls(session, hashlib.sha256(content).hexdigest(), metadata, content)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All but the session, for another process, which starts its own."""
+        return vars(self) | {"session": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, session=_start(import_onnx()[1], state["content"]))
 
     @property
     def shape(self) -> list[Any]:

@@ -10,7 +10,6 @@ that document. Format 1 had no digest.
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,7 +22,6 @@ import safetensors
 
 from nacre.errors import InputError
 from nacre.logs.schema.spaces import SpaceError, space_from_json, space_to_json
-from nacre.policies.blackbox import BlackBox
 from nacre.policies.formats.base import PolicyFormat, PolicyOptions, Provenance
 from nacre.policies.formats.published import PUBLISHED_KINDS, assemble_published
 from nacre.policies.formats.tensors import (
@@ -39,9 +37,7 @@ from nacre.policies.mixture import MixturePolicy, mix_policies
 from nacre.policies.network_policy import MLPPolicy
 from nacre.policies.networks import MLP, Scaling
 from nacre.policies.policy import Policy, Signature
-from nacre.policies.records import RecordedPolicy
 from nacre.policies.region import RegionPolicy, region_from_json, switch_region
-from nacre.policies.rules import RulePolicy
 from nacre.policies.tabular import TabularPolicy
 
 FORMAT = 2
@@ -75,7 +71,7 @@ def dump_safetensors(policy: Policy, provenance: Mapping[str, Any]) -> bytes:
     Raises:
         InputError: If it has no file form, holds NaN, or its provenance has no JSON form.
     """
-    tensors, _ = _describe(policy)
+    tensors, _ = describe_tensors(policy)
     problems = check_tensors(tensors)
     if problems:
         raise InputError(problems)
@@ -92,7 +88,7 @@ def dump_safetensors(policy: Policy, provenance: Mapping[str, Any]) -> bytes:
 
 def describe_policy(policy: Policy, provenance: Mapping[str, Any]) -> dict[str, Any]:
     """The description that a policy's file holds beside its tensors."""
-    return _describe(policy)[1] | {"format": FORMAT, "provenance": dict(provenance)}
+    return describe_tensors(policy)[1] | {"format": FORMAT, "provenance": dict(provenance)}
 
 
 def read_safetensors(path: Path) -> tuple[Policy, dict[str, Any]]:
@@ -117,22 +113,6 @@ def read_safetensors(path: Path) -> tuple[Policy, dict[str, Any]]:
         f"{path}: neither a nacre policy nor a published one (metadata kind is "
         f"{metadata.get('kind')!r:.60}); write it with nacre.write_policy"
     )
-
-
-def fingerprint(policy: Policy) -> str:
-    """SHA-256 of a policy's tensors, architecture and spaces.
-
-    A record's and a rule's is that of all it says. Functions of the user's own count by their name.
-    """
-    if isinstance(policy, BlackBox | RecordedPolicy | RulePolicy):
-        return policy.digest
-    tensors, description = _describe(policy)
-    digest = hashlib.sha256(json.dumps(description, sort_keys=True).encode())
-    for name in sorted(tensors):
-        tensor = tensors[name]
-        digest.update(f"{name} {tensor.dtype} {tensor.shape} ".encode())
-        digest.update(tensor.tobytes())
-    return digest.hexdigest()
 
 
 def _refuse_damaged() -> None:
@@ -190,7 +170,8 @@ def _parse(text: str) -> dict[str, Any]:
     return description
 
 
-def _describe(policy: Policy) -> tuple[Tensors, dict[str, Any]]:
+def describe_tensors(policy: Policy) -> tuple[Tensors, dict[str, Any]]:
+    """All numbers of a policy by name, and what else makes it one; whatever has no file raises."""
     description: dict[str, Any] = {
         "observation_space": space_to_json(policy.observation_space),
         "action_space": space_to_json(policy.action_space),
@@ -240,7 +221,7 @@ def _describe_parts(policy: MixturePolicy | RegionPolicy, description: dict[str,
     """The tensors of both policies, each with its name before those of its tensors."""
     tensors: Tensors = {}
     for name in PARTS:
-        part_tensors, description[name] = _describe(getattr(policy, name))
+        part_tensors, description[name] = describe_tensors(getattr(policy, name))
         tensors |= {f"{name}.{key}": tensor for key, tensor in part_tensors.items()}
     return tensors
 
