@@ -111,6 +111,12 @@ EQUIVALENT = {
     ("nacre.files.manifest", "file.read(largest + 1)", "1 → 2"): (
         "one byte more than is allowed is enough to refuse a file, and two are the same"
     ),
+    ("nacre.inference.risk", "abs(skewness) < LEAST", "Lt → LtE"): (
+        "at a skewness of LEAST both ways give the same quantile, to rounding"
+    ),
+    ("nacre.inference.sensitivity", "turned - safe > TOLERANCE", "Gt → GtE"): (
+        "halves of the first interval are never TOLERANCE to the last digit"
+    ),
     ("nacre.costs.whole", "if changed else 0.0", "0.0 → 1.0"): (
         "where nothing changed the costs of all states are zero, whatever they are multiplied by"
     ),

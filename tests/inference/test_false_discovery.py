@@ -25,6 +25,12 @@ def test_a_failure_never_makes_another_rate_better() -> None:
     assert find_q_values([]) == []
 
 
+def test_a_confidence_beyond_its_range_counts_as_its_end() -> None:
+    """Rounding may lead out of it."""
+    assert find_q_values([0.99, -0.5, 0.9]) == find_q_values([0.99, 0.0, 0.9])
+    assert find_q_values([1.5, 0.2]) == find_q_values([1.0, 0.2])
+
+
 def test_among_worthless_decisions_few_runs_find_any() -> None:
     """With nothing to find, any finding is false: the rate is how often there is one."""
     draws = np.random.default_rng(0).uniform(size=(2000, 20))

@@ -127,6 +127,9 @@ def test_the_best_of_those_that_keep_to_the_guardrails_is_chosen() -> None:
     assert (
         "break a guardrail are ruled out" in apply_rule(BoundsRule(), [broken, worse], USUAL).reason
     )
+    # Nobody is said to be ruled out where nobody is, or where another is left to be found better.
+    for finalists in ([worse], [worse, held], [broken, unproven]):
+        assert "ruled out" not in apply_rule(BoundsRule(), finalists, USUAL).reason
 
 
 def test_an_open_gain_names_the_guardrail_too() -> None:

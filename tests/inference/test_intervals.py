@@ -7,6 +7,7 @@ import math
 import pytest
 from scipy import stats
 
+from nacre.estimators.base import Estimate
 from nacre.inference.intervals import (
     bound_above,
     bound_below,
@@ -64,6 +65,22 @@ def test_the_centre_is_weighted_by_what_is_known_and_lies_in_the_hull() -> None:
     low, high = find_hull([sure, unsure], 0.6)
     assert low < find_centre([sure, unsure]) < high
     assert math.isnan(find_centre([]))
+
+
+@pytest.mark.parametrize("error", [0.5, 2.0, 3.0])
+def test_a_known_gain_weighs_as_many_others_as_its_variance_says(error: float) -> None:
+    """One over the variance: k² estimates of error k weigh as much as one of error 1."""
+    one = make_estimate(1.0, 1.0)
+    assert find_centre([one, make_estimate(4.0, error)]) == pytest.approx(
+        (1.0 + 4.0 / error**2) / (1.0 + 1.0 / error**2)
+    )
+
+
+@pytest.mark.parametrize(
+    "estimates", [[], [make_estimate(math.nan)], [make_estimate(0.1, 0.01, penalty=1.0)]]
+)
+def test_where_no_bound_reaches_zero_the_error_is_one_half(estimates: list[Estimate]) -> None:
+    assert find_error(estimates, 0.0, 0.0) == 0.5
 
 
 def test_at_the_error_that_is_found_the_lower_bound_is_the_cost_and_its_error() -> None:

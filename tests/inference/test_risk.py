@@ -47,6 +47,15 @@ def test_weights_count_like_repeated_episodes() -> None:
 
 
 @pytest.mark.parametrize("figure", [find_weighted_quantile, find_tail_mean])
+def test_only_shares_of_the_weights_count(figure: Figure) -> None:
+    """Where the weights' mean is at least one, which is all that their sum has to say."""
+    rng = np.random.default_rng(102)
+    returns, weights = rng.exponential(size=400), rng.uniform(1.0, 2.0, 400)
+    found, same = (figure(returns, factor * weights, 0.25, LEVEL) for factor in (1.0, 5.0))
+    assert (same.mean, same.low, same.high) == pytest.approx((found.mean, found.low, found.high))
+
+
+@pytest.mark.parametrize("figure", [find_weighted_quantile, find_tail_mean])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("shape", ["normal", "exponential", "losses"])
 def test_lower_bounds_hold_at_their_level(figure: Figure, weighted: bool, shape: str) -> None:
