@@ -207,6 +207,24 @@ def test_discrete_observations(tmp_path: Path) -> None:
 # ---- refusals
 
 
+def test_a_single_number_without_axes_is_a_state(tmp_path: Path) -> None:
+    path = make_model(
+        tmp_path / "m.onnx",
+        [("logits", "Mul", ("row",), TensorProto.FLOAT, [3])],
+        inputs=[("x", TensorProto.FLOAT, [])],
+        constants=[onnx.numpy_helper.from_array(np.arange(3, dtype=np.float32), "row")],
+    )
+    policy = read_onnx(path, signature=Signature(Discrete(4), Discrete(3)))
+    np.testing.assert_allclose(policy.outputs_at(np.array([0, 2])), [[0, 0, 0], [0, 2, 4]])
+    assert "its input has no fixed width" in refusal(path)
+
+
+def test_names_that_are_no_texts(tmp_path: Path) -> None:
+    path = make_model(tmp_path / "m.onnx", [copy("logits_here")])
+    path.write_bytes(path.read_bytes().replace(b"logits_here", b"logits\xffhere"))
+    assert "m.onnx: " in refusal(path, outputs="logits")
+
+
 def test_numbers_of_actions_need_the_spaces(tmp_path: Path) -> None:
     integer: Output = ("action", "ArgMax", (), TensorProto.INT64, ["n", 2])
     path = make_model(tmp_path / "m.onnx", [integer])

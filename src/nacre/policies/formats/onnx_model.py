@@ -199,7 +199,7 @@ def _recognise(model: OnnxSession, signature: Signature | None) -> dict[str, str
 
 
 def _infer_signature(model: OnnxSession, form: str, names: Mapping[str, str]) -> Signature:
-    width = model.shape[-1]
+    width = model.shape[-1] if model.shape else None
     if not isinstance(width, int):
         raise InputError("its input has no fixed width; give signature=… or the log")
     observations = gymnasium.spaces.Box(-np.inf, np.inf, (width,), np.float32)

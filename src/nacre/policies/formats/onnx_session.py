@@ -79,14 +79,16 @@ class OnnxSession:
             raise InputError(f"{path}: {error.problems[0]}") from None
         try:
             session = _start(runtime, content)
+            given = session.get_inputs()
+            # Names need not be texts; that is found out when they are asked for.
+            found = ", ".join(f"{v.name} {v.type} {v.shape}" for v in given)
+            _ = [one.name for one in session.get_outputs()]
         except Exception as error:
             raise InputError(
                 f"{path}: cannot be loaded by onnxruntime ({describe_error(error)}); export it "
                 "with standard operators and a lower opset"
             ) from None
-        given = session.get_inputs()
         if len(given) != 1 or given[0].type not in TYPES or len(given[0].shape) > 2:
-            found = ", ".join(f"{v.name} {v.type} {v.shape}" for v in given)
             raise InputError(
                 f"{path}: has the inputs {found:.100}; a policy has one, a batch of observations "
                 "or a single one"
@@ -130,14 +132,16 @@ class OnnxSession:
         if rows.ndim == 1 and self.shape[-1:] == [1]:
             typed = rows = typed[:, None]
         single = len(self.shape) < rows.ndim
-        fixed = self.shape[0] if isinstance(self.shape[0], int) else min(len(rows), LARGEST_BATCH)
-        size = 1 if single else fixed
+        wished = 1 if single else self.shape[0]
+        size = wished if isinstance(wished, int) else min(len(rows), LARGEST_BATCH)
         parts = []
         try:
             for first in range(0, len(typed), max(size, 1)):
                 part = typed[first : first + size]
                 full = np.concatenate([part, np.repeat(part[-1:], size - len(part), axis=0)])
-                answer = self.session.run(names, {wanted.name: full[0] if single else full})
+                answer = self.session.run(
+                    names, {wanted.name: np.asarray(full[0]) if single else full}
+                )
                 parts.append([_as_rows(value, single)[: len(part)] for value in answer])
         except InputError:
             raise
