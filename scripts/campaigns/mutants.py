@@ -117,6 +117,13 @@ EQUIVALENT = {
     ("nacre.inference.sensitivity", "turned - safe > TOLERANCE", "Gt → GtE"): (
         "halves of the first interval are never TOLERANCE to the last digit"
     ),
+    ("nacre.inference.sensitivity", "np.arange(int(steps.max()) + 2)", "2 → 3"): (
+        "one more step without rows adds nothing"
+    ),
+    ("nacre.costs.matching", "n = ground.shape[-1]", "1 → 2"): "grounds are square",
+    ("nacre.costs.matching", "through < search.distance", "Lt → LtE"): (
+        "of two ways that cost the same either may be taken"
+    ),
     ("nacre.costs.whole", "if changed else 0.0", "0.0 → 1.0"): (
         "where nothing changed the costs of all states are zero, whatever they are multiplied by"
     ),

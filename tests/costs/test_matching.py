@@ -79,3 +79,11 @@ def test_matched_plans_cost_what_the_simplex_method_says(groups: int) -> None:
         np.testing.assert_allclose(np.diff(mass), np.diff(other_mass), rtol=0, atol=1e-9)
         for mine, other in zip(slopes[0][1:], slopes[1][1:], strict=True):
             np.testing.assert_allclose(mine, other, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("odd", [np.inf, -np.inf, np.nan])
+def test_costs_that_are_not_finite_count_as_zero(odd: float) -> None:
+    ground = np.array([[odd, 0.5], [0.5, 0.8]])
+    zero = np.where(np.isfinite(ground), ground, 0.0)
+    np.testing.assert_array_equal(match_points(jnp.asarray(ground)), [0, 1])
+    np.testing.assert_array_equal(match_points(jnp.asarray(zero)), [0, 1])

@@ -159,6 +159,9 @@ def test_later_decisions_are_discounted_and_weighed_by_who_is_left() -> None:
     expected = bound_drop(first, 3.0) + 0.9 * 0.5 * bound_drop(second, 3.0)
     drop = decision_drop(ratios, outcomes, probabilities, steps, 3.0, 0.9)
     assert drop == pytest.approx(expected)
+    # Ratios are shares of each other: their common size says nothing.
+    small = decision_drop(0.01 * ratios, outcomes, probabilities, steps, 3.0, 0.9)
+    assert small == pytest.approx(expected)
     # A step at which the candidate would do nothing that the log has seen adds nothing.
     unseen = np.where(steps == 1, 0.0, ratios)
     drop = decision_drop(unseen, outcomes, probabilities, steps, 3.0, 0.9)
