@@ -191,6 +191,10 @@ def test_estimators_that_know_of_one_policy_are_given_its_episodes(joined: Joine
             seen[self.name] = problem
             return "it only looks"
 
+        def prepare(self, *given: Any) -> None: ...
+
+        def estimate(self, *given: Any) -> None: ...
+
     config = dataclasses.replace(GIVEN_ALONE, estimators=(*GIVEN_ALONE.estimators, Plain()))  # type: ignore[arg-type]
     setting = dataclasses.replace(ask(joined).setting, config=config)
     split = tasks.split_log(setting, checks=tasks.check_log(setting, report=None), report=None)

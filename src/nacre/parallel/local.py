@@ -36,6 +36,11 @@ class Threads(ThreadPoolExecutor):
         """Nothing is to be done: everybody here holds the same object."""
 
 
+def limit_threads() -> None:
+    """Linear algebra has one thread, for this thread at least."""
+    threadpool_limits(limits=1)
+
+
 @contextlib.contextmanager
 def open_here(engine: Engine) -> Iterator[Threads]:
     """Threads of this process, in each of which linear algebra has one thread.
@@ -43,7 +48,8 @@ def open_here(engine: Engine) -> Iterator[Threads]:
     When the block is left by an exception, tasks that have not begun are forgotten; those that have
     are waited for. Only an interruption by the user does not wait.
     """
-    pool = Threads(engine.workers or count_processors(), TASK_THREAD)
+    # Some libraries have a limit for the whole process, others one for each thread.
+    pool = Threads(engine.workers or count_processors(), TASK_THREAD, limit_threads)
     try:
         with threadpool_limits(limits=1):
             yield pool

@@ -102,7 +102,7 @@ def test_a_higher_price_never_moves_more_mass() -> None:
         (-1e6, StoppingRule(least_epochs=2, growth_rate=1.0), "above the upper bound", 2),
         (1e6, StoppingRule(least_epochs=9), "all epochs done", 4),
         # Nothing adds to the distance from a million.
-        (1e6, Plateau(least_epochs=3), "added less than 5%", 3),
+        (1e6, Plateau(least_epochs=3), "added less than 5 %", 3),
     ],
 )
 def test_the_stopping_rule_ends_it_early(
