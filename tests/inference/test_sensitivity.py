@@ -172,8 +172,9 @@ def test_bad_input_is_named() -> None:
     ones = np.ones(3)
     with pytest.raises(InputError, match="same length"):
         WeightedOutcomes(ones, ones, ones, np.ones(2))
-    with pytest.raises(InputError, match="negative"):
-        WeightedOutcomes(-ones, ones, ones, ones)
+    for ratios in (-ones, 0 * ones, ones - [2, 0, 0]):
+        with pytest.raises(InputError, match="negative, and one at least positive"):
+            WeightedOutcomes(ratios, ones, ones, ones)
     with pytest.raises(InputError, match="not finite"):
         WeightedOutcomes(ones, ones * np.nan, ones, ones)
     with pytest.raises(InputError, match=r"\[0, 1\]"):
