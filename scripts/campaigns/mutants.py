@@ -120,6 +120,9 @@ EQUIVALENT = {
     ("nacre.inference.sensitivity", "np.arange(int(steps.max()) + 2)", "2 → 3"): (
         "one more step without rows adds nothing"
     ),
+    ("nacre.inference.false_discovery", "np.clip(1.0 - np.asarray", "1.0 → 2.0"): (
+        "of the upper end: rates above one are cut to one after it, and the order stays"
+    ),
     ("nacre.costs.matching", "n = ground.shape[-1]", "1 → 2"): "grounds are square",
     ("nacre.costs.matching", "through < search.distance", "Lt → LtE"): (
         "of two ways that cost the same either may be taken"
