@@ -67,7 +67,10 @@ TARGETS = {
     "nacre.inference.multiplicity": ["tests/inference/test_multiplicity.py"],
     "nacre.inference.false_discovery": ["tests/inference/test_false_discovery.py"],
     "nacre.inference.guardrails": ["tests/inference/test_guardrails.py"],
-    "nacre.inference.paper_rule": ["tests/inference/test_paper_rule.py"],
+    "nacre.inference.paper_rule": [
+        "tests/inference/test_paper_rule.py",
+        "tests/inference/test_rule.py",
+    ],
     "nacre.inference.risk": ["tests/inference/test_risk.py"],
     "nacre.inference.sensitivity": ["tests/inference/test_sensitivity.py"],
     "nacre.training.backup": ["tests/training/test_backup.py"],
