@@ -143,9 +143,16 @@ decision was rebuilt) reads the same files in turns with the present one ({prese
 present one's time over the first one's: below 1 where it is faster.
 
 {tabulate(figures)}
-{describe_growth(figures)}
+{describe_failures(figures)}{describe_growth(figures)}
 ![Seconds of one advice against the rows of the log]({picture})
 """
+
+
+def describe_failures(figures: Figures) -> str:
+    """What the first version said where it came to no verdict, as a paragraph."""
+    runs = [one.get("first", {}) for entry in sort_entries(figures) for one in entry["rounds"]]
+    told = "; ".join(dict.fromkeys(run["error"] for run in runs if "error" in run))
+    return f"\nWhere the first version failed, it said: {told}.\n" if told else ""
 
 
 def describe_growth(figures: Figures) -> str:
