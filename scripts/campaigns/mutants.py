@@ -126,6 +126,13 @@ EQUIVALENT = {
     ("nacre.inference.false_discovery", "np.clip(1.0 - np.asarray", "1.0 → 2.0"): (
         "of the upper end: rates above one are cut to one after it, and the order stays"
     ),
+    ("nacre.costs.groups", "zip(self.lower, self.upper, strict=True)", "True → False"): (
+        "boxes with more bounds on one side than on the other are refused when they are made"
+    ),
+    ("nacre.costs.moments", "(density_alpha - density_beta) / mass, 0.0)", "0.0 → 1.0"): (
+        "an interval without mass is far from the mean, or narrower than rounding: its point next "
+        "to the mean is the same one standard deviation further"
+    ),
     ("nacre.costs.matching", "n = ground.shape[-1]", "1 → 2"): "grounds are square",
     ("nacre.costs.matching", "through < search.distance", "Lt → LtE"): (
         "of two ways that cost the same either may be taken"
